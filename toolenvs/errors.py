@@ -1,0 +1,85 @@
+"""One tree of exceptions; each message says what was wrong, where, and what to do.
+
+    ToolenvsError
+    ├── PageError             a page, or a keyword that overrides one, is wrong         (also ValueError)
+    ├── TaskError             a task row or task file cannot be used                    (also ValueError)
+    ├── TranscriptError       an append would break an invariant of the transcript      (also ValueError)
+    ├── ConfigError           a recipe, a setting or a run folder cannot be used        (also ValueError)
+    ├── MissingExtraError     an optional package is needed and not installed           (also ImportError)
+    ├── ForkError             the running episode holds something that cannot be copied
+    ├── ToolError             told to the model as its observation; the episode goes on
+    └── InfrastructureError   never the model's failure: the episode ends as `infrastructure`
+        ├── SandboxError      a code sandbox died, or its server cannot be reached
+        │   └── IsolationError    no backend here reaches the configured `min_isolation`
+        ├── JudgeError        a judge could not come to a verdict
+        └── EngineError       a generation engine failed
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class ToolenvsError(Exception):
+    """Base of every exception that this package raises on purpose."""
+
+
+class PageError(ToolenvsError, ValueError):
+    """A page, or a keyword that overrides one of its keys, is wrong."""
+
+
+class TaskError(ToolenvsError, ValueError):
+    """A task row or a task file cannot be used."""
+
+
+class TranscriptError(ToolenvsError, ValueError):
+    """An append would break an invariant of the transcript; nothing was appended."""
+
+
+class ConfigError(ToolenvsError, ValueError):
+    """A recipe, a setting or a run folder cannot be used."""
+
+
+class MissingExtraError(ToolenvsError, ImportError):
+    """An optional package is needed and not installed."""
+
+    def __init__(self, package: str, extra: str, needed_for: str) -> None:
+        super().__init__(f"{needed_for} needs the package {package!r}: pip install 'toolenvs[{extra}]'")
+        self.package = package
+        self.extra = extra
+
+
+class ForkError(ToolenvsError):
+    """The running episode holds something that cannot be copied (a thread, a socket)."""
+
+
+class ToolError(ToolenvsError):
+    """A tool refuses or fails a call in a way that the model should read and react to."""
+
+
+class InfrastructureError(ToolenvsError):
+    """Something under the environment failed; no reward may be drawn from it."""
+
+
+class SandboxError(InfrastructureError):
+    """A code sandbox died, or its server cannot be reached."""
+
+
+class IsolationError(SandboxError):
+    """No backend on this machine reaches the configured `min_isolation`."""
+
+
+class JudgeError(InfrastructureError):
+    """A judge could not come to a verdict."""
+
+
+class EngineError(InfrastructureError):
+    """A generation engine failed."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A clause that suggests the nearest of `known`, else lists them; to end an error message with."""
+    options = sorted(known)
+    close = difflib.get_close_matches(name, options, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"known: {', '.join(options)}" if options else "none are known"

@@ -1,0 +1,36 @@
+"""What a judge says of an answer."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why a judge decided as it did."""
+
+    MATCH = "match"
+    MISMATCH = "mismatch"
+    NO_ANSWER = "no_answer"
+    """Nothing to judge was found in the response."""
+    REFUSED_BUDGET = "refused_budget"
+    """The answer is too large or too deep to be looked at; counts as wrong."""
+    TIMEOUT = "timeout"
+    """Comparing spent the CPU budget; counts as wrong."""
+    JUDGE_ERROR = "judge_error"
+    """The judge itself failed or the gold is unusable: infrastructure, never a zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome of judging one answer."""
+
+    correct: bool
+    reason: Reason
+    extracted: str | None = None
+    """The answer as it was found in the response, before normalisation; None where there was none."""
+    seconds: float = 0.0
+    """Wall-clock time that judging took."""
+
+    @property
+    def failed(self) -> bool:
+        """True where the judge failed, so that no reward may be drawn from this verdict."""
+        return self.reason is Reason.JUDGE_ERROR

@@ -1,0 +1,63 @@
+"""The one interface of every tool: a name, a JSON schema, sessions that are called, forked and closed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+from toolenvs.tasks.task import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """What one call gave."""
+
+    text: str
+    """What the model will read, before the page cuts it and neutralises protocol markers in it."""
+    status: str = "ok"
+    """"ok", or a word of the tool's own for what went wrong ("error", "timeout", "memory", ...)."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """For programs, never shown to the model."""
+    seconds: float = 0.0
+    """Wall-clock time of the call."""
+
+
+class ToolSession(Protocol):
+    """A tool as one episode uses it. Sessions of one episode are called one after another."""
+
+    async def call(self, arguments: Mapping[str, Any]) -> ToolResult:
+        """Run one call.
+
+        Raises:
+            ToolError: told to the model, the episode goes on.
+            InfrastructureError: the tool itself failed; the episode ends without a reward.
+        """
+        ...
+
+    async def fork(self) -> "ToolSession":
+        """An independent copy of the session in its present state.
+
+        Raises:
+            ForkError: the state cannot be copied; the environment replays the calls instead, and says so.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Free what the session holds. Closing twice is allowed."""
+        ...
+
+
+class Tool(Protocol):
+    """A tool as a page configures it; shared by many episodes at once."""
+
+    name: ClassVar[str]
+    description: str
+    parameters: Mapping[str, Any]
+    """JSON schema (type "object") of the arguments."""
+
+    async def open(self, task: Task, seed: int) -> ToolSession:
+        """Start a session for an episode about `task`; the same seed gives the same observations."""
+        ...
+
+    async def close(self) -> None:
+        """Free what all sessions share."""
+        ...
