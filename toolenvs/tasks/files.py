@@ -1,0 +1,133 @@
+"""Where rows come from: JSON Lines, JSON, Parquet, folders of these, and Hugging Face datasets. One row at a time."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolenvs.errors import MissingExtraError, TaskError
+
+SUFFIXES = (".jsonl", ".json", ".parquet")
+
+_BATCH_ROWS = 1024
+_SAVED_DATASET_FILES = ("dataset_info.json", "dataset_dict.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Stands in the place of a row that could not be decoded."""
+
+    reason: str
+
+
+NumberedRow = tuple[int, object]
+"""A row and its number, which counts from 1; in JSON Lines it is the number of the line."""
+
+
+def read_file(path: Path) -> Iterator[NumberedRow]:
+    """The rows of one file, by its suffix.
+
+    Raises:
+        TaskError: the suffix is unknown, or the file cannot be read as what it says.
+        MissingExtraError: a Parquet file, and pyarrow is not installed.
+    """
+    if path.suffix == ".jsonl":
+        return _read_jsonl(path)
+    if path.suffix == ".json":
+        return _read_json(path)
+    if path.suffix == ".parquet":
+        return _read_parquet(path)
+    raise TaskError(f"{path}: cannot tell its format; name it {', '.join(SUFFIXES)}")
+
+
+def _read_jsonl(path: Path) -> Iterator[NumberedRow]:
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield number, _decode(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
+
+
+def _decode(line: bytes) -> object:
+    try:
+        return json.loads(line.decode())
+    except (ValueError, RecursionError) as error:
+        return Unreadable(f"not JSON ({error}); each line must be one object")
+
+
+def _read_json(path: Path) -> Iterator[NumberedRow]:
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise TaskError(f"{path}: not JSON ({error}); if it has one object a line, name it .jsonl") from error
+    if not isinstance(rows, list):
+        raise TaskError(f"{path}: must hold one list of rows; if it has one object a line, name it .jsonl")
+    yield from enumerate(rows, start=1)
+
+
+def _read_parquet(path: Path) -> Iterator[NumberedRow]:
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtraError("pyarrow", "data", f"reading {path.name}") from error
+    number = 0
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=_BATCH_ROWS):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, row
+    except (OSError, ValueError) as error:
+        raise TaskError(f"{path}: not readable as Parquet after row {number} ({error})") from error
+
+
+def is_saved_dataset(folder: Path) -> bool:
+    """Whether `datasets` wrote this folder with `save_to_disk`."""
+    return any((folder / name).is_file() for name in _SAVED_DATASET_FILES)
+
+
+def split_files(folder: Path, split: str) -> list[Path]:
+    """The files of one split in a folder: `train.jsonl`, `train-00000-of-00002.parquet`, `train/any.parquet`.
+
+    Raises:
+        TaskError: there is none; the message lists the files that are there.
+    """
+    files = sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
+    names = {path: path.relative_to(folder) for path in files}
+    chosen = [
+        path
+        for path, name in names.items()
+        if split in name.parts[:-1]
+        or name.stem == split
+        or name.stem.startswith((f"{split}-", f"{split}_", f"{split}."))
+    ]
+    if not chosen:
+        found = ", ".join(map(str, names.values())) or f"no file ends with {', '.join(SUFFIXES)}"
+        raise TaskError(f"{folder}: no file for split {split!r} ({found}); name one {split}.jsonl, or give its path")
+    return chosen
+
+
+def read_hf(name: str, split: str, config: str | None) -> Iterator[NumberedRow]:
+    """The rows of a Hugging Face dataset: a folder that `save_to_disk` wrote, else a name for `load_dataset`.
+
+    Raises:
+        TaskError: `datasets` cannot find or read it, or it has no such split.
+        MissingExtraError: `datasets` is not installed.
+    """
+    try:
+        import datasets
+    except ImportError as error:
+        raise MissingExtraError("datasets", "data", f"reading hf:{name}") from error
+    try:
+        if is_saved_dataset(Path(name)):
+            data = datasets.load_from_disk(name)
+            if isinstance(data, datasets.DatasetDict):
+                if split not in data:
+                    raise TaskError(f"{name}: no split {split!r}; it has {', '.join(data)}")
+                data = data[split]
+        else:
+            data = datasets.load_dataset(name, config, split=split)
+    except TaskError:
+        raise
+    except (OSError, ValueError) as error:
+        raise TaskError(f"hf:{name}: cannot load split {split!r} ({error})") from error
+    return enumerate(data, start=1)

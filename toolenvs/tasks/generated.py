@@ -1,0 +1,121 @@
+"""Tasks made on demand: task `i` is a function of (generator, options, seed, split, i) and of nothing else."""
+
+import itertools
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from inspect import signature
+from typing import Any, Literal, get_args
+
+from toolenvs.errors import TaskError, did_you_mean
+from toolenvs.tasks import generators
+from toolenvs.tasks.discovery import plugin
+from toolenvs.tasks.seeding import Draws, stable_seed
+from toolenvs.tasks.task import Task
+
+Split = Literal["train", "validation", "test"]
+
+DEFAULT_SIZES: Mapping[str, int] = {"train": 10_000, "validation": 1_000, "test": 1_000}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """What a generator makes of its draws."""
+
+    question: str
+    answer: int
+    program: str
+    """A short Python program that prints the answer."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+def split_of(question: str) -> Split:
+    """The one split that a question may appear in, whatever the seed, the options or the generator.
+
+    The text itself is hashed: 8 of 10 questions are for training, 1 for validation and 1 for the test. Splits are
+    therefore disjoint by construction.
+    """
+    bucket = stable_seed(question) % 10
+    return "test" if bucket == 0 else "validation" if bucket == 1 else "train"
+
+
+class GeneratedTaskSet:
+    """A `TaskSet` that holds no tasks: each is made when it is asked for."""
+
+    def __init__(self, generator: str, *, split: str, seed: int, size: int, make: Callable[[Draws], Problem]) -> None:
+        self.name = f"{generator}/{split}/{seed}"
+        self._generator = generator
+        self._split = split
+        self._seed = seed
+        self._size = size
+        self._make = make
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, index: int) -> Task:
+        position = operator.index(index)
+        position += self._size if position < 0 else 0
+        if not 0 <= position < self._size:
+            raise IndexError(f"{self.name} has {self._size} tasks; there is none at {index}")
+        attempts = (
+            self._make(Draws(self._generator, self._seed, self._split, position, attempt))
+            for attempt in itertools.count()
+        )
+        problem = next(p for p in attempts if split_of(p.question) == self._split)
+        return Task(
+            id=f"{self.name}/{position}",
+            question=problem.question,
+            golds=(str(problem.answer),),
+            source=self._generator,
+            extra={"program": problem.program, **problem.extra},
+        )
+
+    def __iter__(self) -> Iterator[Task]:
+        return (self[index] for index in range(self._size))
+
+    def find(self, task_id: str) -> Task:
+        """The task with that id.
+
+        Raises:
+            TaskError: no task has it.
+        """
+        _, _, digits = task_id.rpartition("/")
+        if (
+            digits.isascii()
+            and digits.isdigit()
+            and task_id == f"{self.name}/{int(digits)}"
+            and int(digits) < len(self)
+        ):
+            return self[int(digits)]
+        raise TaskError(f"no task is called {task_id!r}; ids run from '{self.name}/0' to '{self.name}/{len(self) - 1}'")
+
+
+def generate(
+    generator: str, *, split: str = "train", seed: int = 0, size: int | None = None, **options: Any
+) -> GeneratedTaskSet:
+    """The task set of the module `toolenvs.tasks.generators.<generator>`.
+
+    Args:
+        generator: the module's name.
+        split: train, validation or test; no question is in two of them, whatever their seeds.
+        seed: another seed gives other tasks.
+        size: how many tasks; by default 10,000 for training, else 1,000.
+        options: handed to the module's `make`.
+
+    Raises:
+        TaskError: the generator, the split, the size or an option is unknown or out of range.
+    """
+    make = plugin(generators, generator, what="generator").make
+    if split not in get_args(Split):
+        raise TaskError(
+            f"generator {generator!r}: no split is called {split!r}; {did_you_mean(split, get_args(Split))}"
+        )
+    known = signature(make).parameters
+    for option in options:
+        if option not in known:
+            raise TaskError(f"generator {generator!r} has no option {option!r}; {did_you_mean(option, known)}")
+    count = DEFAULT_SIZES[split] if size is None else size
+    if count < 1:
+        raise TaskError(f"generator {generator!r}: size is {count}; give at least 1")
+    return GeneratedTaskSet(generator, split=split, seed=seed, size=count, make=make(**options))

@@ -1,0 +1,77 @@
+"""`load`: one door to every task set."""
+
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from toolenvs.errors import TaskError, did_you_mean
+from toolenvs.tasks import generators
+from toolenvs.tasks.discovery import plugin_names
+from toolenvs.tasks.files import is_saved_dataset, read_file, read_hf, split_files
+from toolenvs.tasks.generated import generate
+from toolenvs.tasks.rows import OnBadRow, from_numbered_rows
+from toolenvs.tasks.task import TaskSet
+
+_HF_PREFIX = "hf:"
+_FILE_OPTIONS = ("schema", "on_bad_row", "config")
+
+
+def load(
+    name_or_path: str | Path,
+    *,
+    split: str = "train",
+    seed: int = 0,
+    size: int | None = None,
+    limit: int | None = None,
+    **options: Any,
+) -> TaskSet:
+    """The task set of that name.
+
+        load("arithmetic", split="test", difficulty=2, limit=50)
+        load("dapo-math-17k.parquet")
+        load("hf:Maxwell-Jia/AIME_2024")
+
+    Args:
+        name_or_path: a generator (a module of `toolenvs.tasks.generators`); a .jsonl, .json or .parquet file, or a
+            folder of them; or `hf:` and a Hugging Face dataset (`hf:` and a folder: one that `save_to_disk` wrote).
+        split: of a generator, a folder or a dataset; a single file is taken whole, whatever its name.
+        seed: of a generator; files keep their order.
+        size: how many tasks a generator has.
+        limit: at most that many tasks, the first ones.
+        options: for a generator, its own (`difficulty`, ...); for rows, `schema`, `on_bad_row` (see `from_rows`) and
+            `config`, the dataset's configuration.
+
+    Raises:
+        TaskError: there is no such set, or a row or an option is wrong.
+        MissingExtraError: the format needs a package of the extra `data`.
+    """
+    name = str(name_or_path)
+    if limit is not None and limit < 1:
+        raise TaskError(f"{name}: limit is {limit}; give at least 1")
+    if name in plugin_names(generators):
+        tasks = generate(name, split=split, seed=seed, size=size, **options)
+        if limit is None or limit >= len(tasks):
+            return tasks
+        return generate(name, split=split, seed=seed, size=limit, **options)
+    for option in options:
+        if option not in _FILE_OPTIONS:
+            raise TaskError(f"{name}: no option {option!r} for rows; {did_you_mean(option, _FILE_OPTIONS)}")
+    if size is not None:
+        raise TaskError(f"{name}: size is for generators; use limit to take the first rows of a file")
+    schema: str = options.get("schema", "auto")
+    on_bad_row: OnBadRow = options.get("on_bad_row", "error")
+    config: str | None = options.get("config")
+    path = Path(name)
+    if name.startswith(_HF_PREFIX):
+        rows = read_hf(name.removeprefix(_HF_PREFIX), split, config)
+    elif path.is_dir() and is_saved_dataset(path):
+        rows = read_hf(name, split, config)
+    elif path.is_dir():
+        rows = chain.from_iterable(map(read_file, split_files(path, split)))
+    elif path.is_file():
+        rows = read_file(path)
+    else:
+        raise TaskError(
+            f"{name!r} is neither a generator nor a file that exists; {did_you_mean(name, plugin_names(generators))}"
+        )
+    return from_numbered_rows(rows, schema=schema, name=name, on_bad_row=on_bad_row, limit=limit)
