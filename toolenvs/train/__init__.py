@@ -1,0 +1,1 @@
+"""Training on trajectories: sequences to batches, advantages, losses, optimizers, engines, checkpoints."""

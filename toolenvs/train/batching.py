@@ -1,0 +1,189 @@
+"""From sequences of different lengths to padded tensors, and from one batch to micro-batches that fit in memory.
+
+Shapes: B sequences in the batch, T tokens of the longest one.
+
+Masks hold the three values of `toolenvs.tokens.Mask`, padding counting as the environment's. Padding is known by
+length, never by token id: an end-of-text token is a token like others.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from toolenvs.errors import TranscriptError
+from toolenvs.tokens import Mask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenSequence:
+    """One sequence to train on, checked when it is made; all arrays are copied into their own type."""
+
+    ids: NDArray[np.int64]
+    """Token ids, [T]."""
+    mask: NDArray[np.int8]
+    """A `Mask` value for each token, [T]."""
+    logprobs: NDArray[np.float32]
+    """Log-probabilities that the sampler gave; read at policy tokens only, [T]."""
+    rewards: NDArray[np.float32]
+    """Reward at each token, 0 off the policy's tokens, [T]."""
+    group: int = 0
+    """Sequences that answer the same prompt share this number."""
+
+    @classmethod
+    def of(
+        cls,
+        ids: ArrayLike,
+        mask: ArrayLike,
+        logprobs: ArrayLike | None = None,
+        rewards: ArrayLike | None = None,
+        group: int = 0,
+    ) -> "TokenSequence":
+        """A sequence from anything that numpy reads; missing log-probabilities and rewards are zeros.
+
+        Raises:
+            TranscriptError: the arrays do not fit together.
+        """
+        ids = np.array(ids, dtype=np.int64)
+        zeros = np.zeros(ids.shape, dtype=np.float32)
+        return cls(
+            ids=ids,
+            mask=np.array(mask, dtype=np.int8),
+            logprobs=zeros if logprobs is None else np.array(logprobs, dtype=np.float32),
+            rewards=zeros if rewards is None else np.array(rewards, dtype=np.float32),
+            group=group,
+        )
+
+    def __post_init__(self) -> None:
+        shapes = {name: getattr(self, name).shape for name in ("ids", "mask", "logprobs", "rewards")}
+        if len(set(shapes.values())) != 1 or self.ids.ndim != 1 or not len(self.ids):
+            raise TranscriptError(f"a sequence needs one-dimensional arrays of one length, at least 1; got {shapes}")
+        if not np.isin(self.mask, list(Mask)).all():
+            raise TranscriptError(f"mask values are 0, 1 and 2; got {np.unique(self.mask).tolist()}")
+        if self.mask[0] == Mask.POLICY:
+            raise TranscriptError("the first token has nothing before it to be predicted from; its mask cannot be 1")
+        policy = self.mask == Mask.POLICY
+        if not np.isfinite(self.logprobs[policy]).all():
+            raise TranscriptError("a log-probability at a policy token is not finite")
+        if not np.isfinite(self.rewards).all():
+            raise TranscriptError("a reward is not finite; drop the episode, it would poison its whole group")
+        if self.rewards[~policy].any():
+            raise TranscriptError("a reward stands on a token that the policy did not write (mask is not 1)")
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def reward_at_end(mask: ArrayLike, reward: float) -> NDArray[np.float32]:
+    """Token rewards [T] with the whole reward on the last token whose mask is 1.
+
+    Raises:
+        TranscriptError: no token has mask 1, so that the reward would be lost.
+    """
+    mask = np.asarray(mask)
+    policy = np.flatnonzero(mask == Mask.POLICY)
+    if not len(policy):
+        raise TranscriptError("no token was written by the policy (mask 1), so there is none to carry the reward")
+    rewards = np.zeros(mask.shape, dtype=np.float32)
+    rewards[policy[-1]] = reward
+    return rewards
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Sequences padded on the right to a rectangle."""
+
+    ids: Tensor
+    """Token ids, int64 [B, T]."""
+    mask: Tensor
+    """A `Mask` value for each token, int8 [B, T]."""
+    logprobs: Tensor
+    """Log-probabilities of the sampler, float32 [B, T]."""
+    rewards: Tensor
+    """Reward at each token, float32 [B, T]."""
+    groups: Tensor
+    """Group of each sequence, int64 [B]."""
+    lengths: Tensor
+    """Tokens of each sequence without padding, int64 [B]."""
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def attention(self) -> Tensor:
+        """1 where a token stands, 0 on padding, int64 [B, T]."""
+        columns = torch.arange(self.ids.shape[1], device=self.ids.device)
+        return (columns < self.lengths[:, None]).long()
+
+    def to(self, device: torch.device | str) -> "Batch":
+        """The same batch on another device."""
+        return Batch(**{field.name: getattr(self, field.name).to(device) for field in fields(self)})
+
+    def rows(self, index: Tensor) -> "Batch":
+        """Some of the sequences, padded only as far as the longest of them needs."""
+        width = int(self.lengths[index].max())
+        chosen = {field.name: getattr(self, field.name)[index] for field in fields(self)}
+        return Batch(**{name: value[:, :width] if value.ndim == 2 else value for name, value in chosen.items()})
+
+
+def pad(sequences: Sequence[TokenSequence], device: torch.device | str = "cpu") -> Batch:
+    """One batch of all sequences, in their order.
+
+    Raises:
+        ValueError: there is no sequence.
+    """
+    if not sequences:
+        raise ValueError("a batch needs at least one sequence")
+    lengths = [len(sequence) for sequence in sequences]
+
+    def rectangle(name: str, dtype: torch.dtype) -> Tensor:
+        padded = torch.zeros(len(sequences), max(lengths), dtype=dtype)
+        for row, sequence in zip(padded, sequences, strict=True):
+            row[: len(sequence)] = torch.from_numpy(getattr(sequence, name))
+        return padded
+
+    return Batch(
+        ids=rectangle("ids", torch.int64),
+        mask=rectangle("mask", torch.int8),
+        logprobs=rectangle("logprobs", torch.float32),
+        rewards=rectangle("rewards", torch.float32),
+        groups=torch.tensor([sequence.group for sequence in sequences]),
+        lengths=torch.tensor(lengths),
+    ).to(device)
+
+
+def micro_batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
+    """Cut sequences into micro-batches of like lengths whose padded size is at most `max_tokens`.
+
+    A sequence longer than `max_tokens` comes alone. Yields the indices of each micro-batch; each index comes once.
+    """
+    chosen: list[int] = []
+    for index in sorted(range(len(lengths)), key=lambda index: lengths[index]):
+        # Lengths rise, so the newest sequence is the one that sets the padded width.
+        if chosen and (len(chosen) + 1) * lengths[index] > max_tokens:
+            yield chosen
+            chosen = []
+        chosen.append(index)
+    if chosen:
+        yield chosen
+
+
+def pack(lengths: Sequence[int], capacity: int) -> list[list[int]]:
+    """Bins of sequences that lie end to end within `capacity` tokens: first fit, longest first.
+
+    A sequence longer than `capacity` gets a bin of its own. Returns the indices in each bin; each index comes once.
+    """
+    bins: list[list[int]] = []
+    room: list[int] = []
+    for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
+        place = next((place for place, left in enumerate(room) if left >= lengths[index]), None)
+        if place is None:
+            bins.append([index])
+            room.append(capacity - lengths[index])
+        else:
+            bins[place].append(index)
+            room[place] -= lengths[index]
+    return bins

@@ -1,0 +1,115 @@
+"""Checkpoints that are whole or absent, and that a run goes on from to the same numbers.
+
+    <folder>/step-000040.pt     model, optimizers, random states, sampler position, number of steps done
+
+A file is written under another name, flushed to the disk and then renamed, so that a crash at any moment leaves the
+previous checkpoint as the newest one.
+"""
+
+import os
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from toolenvs.errors import ConfigError
+from toolenvs.train.optim import Optimizers
+
+_NAME = re.compile(r"step-(\d{6,})\.pt")
+
+
+def save(folder: Path, *, step: int, model: nn.Module, optimizers: Optimizers, sampler: Any, keep: int = 2) -> Path:
+    """Write a checkpoint and remove all but the newest `keep`.
+
+    Args:
+        folder: where the checkpoints of the run lie; made where it is missing.
+        step: steps done.
+        model: its weights.
+        optimizers: their moments and warm-up.
+        sampler: where the run stands in its tasks, as plain Python values.
+        keep: how many checkpoints to leave.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    state = {
+        "step": step,
+        "model": model.state_dict(),
+        "optimizers": optimizers.state_dict(),
+        "sampler": sampler,
+        "random": random_state(),
+    }
+    path = folder / f"step-{step:06d}.pt"
+    unfinished = path.with_suffix(".unfinished")
+    with unfinished.open("wb") as file:
+        torch.save(state, file)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(path)
+    _sync_folder(folder)
+    for old in list_checkpoints(folder)[:-keep]:
+        old.unlink()
+    return path
+
+
+def load(path: Path, *, model: nn.Module, optimizers: Optimizers) -> tuple[int, Any]:
+    """Put everything back as it was saved, the global random states too.
+
+    Only tensors and plain values are read, so a checkpoint of a stranger cannot run code.
+
+    Returns:
+        The steps done, and the sampler's place.
+
+    Raises:
+        ConfigError: the file is no checkpoint, or of another model or optimizer.
+    """
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        model.load_state_dict(state["model"])
+        optimizers.load_state_dict(state["optimizers"])
+        set_random_state(state["random"])
+        return state["step"], state["sampler"]
+    except (KeyError, ValueError, RuntimeError, EOFError, OSError) as error:
+        raise ConfigError(f"cannot resume from {path}: {error}; start in another folder, or remove the file") from error
+
+
+def list_checkpoints(folder: Path) -> list[Path]:
+    """The whole checkpoints of a folder, oldest first; none where the folder is missing."""
+    if not folder.is_dir():
+        return []
+    found = ((match, path) for path in folder.iterdir() if (match := _NAME.fullmatch(path.name)))
+    return [path for _, path in sorted(found, key=lambda pair: int(pair[0].group(1)))]
+
+
+def random_state() -> dict[str, Any]:
+    """The states of torch's, numpy's and Python's global generators, as tensors and plain values."""
+    numpy_state = np.random.get_state(legacy=False)
+    return {
+        "torch": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        "numpy": {**numpy_state, "state": {**numpy_state["state"], "key": numpy_state["state"]["key"].tolist()}},
+        "python": random.getstate(),
+    }
+
+
+def set_random_state(state: dict[str, Any]) -> None:
+    """Put back what `random_state` gave."""
+    torch.set_rng_state(state["torch"])
+    if state["cuda"] and torch.cuda.is_available():
+        torch.cuda.set_rng_state_all(state["cuda"])
+    twister = state["numpy"]["state"]
+    key = np.array(twister["key"], dtype=np.uint32)
+    np.random.set_state({**state["numpy"], "state": {**twister, "key": key}})
+    version, internal, gaussian = state["python"]
+    random.setstate((version, tuple(internal), gaussian))
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the renaming itself survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,264 @@
+"""The embedded engine: batched sampling from any transformers decoder, with caches that last from turn to turn.
+
+Shapes: B rows, V vocabulary; a row holds `cached` tokens whose keys and values are known and `fresh` ones without.
+Both parts are padded on the left and told apart by the attention mask:
+
+    [ padding | cached ][ padding | fresh ] -> sampled ...
+
+Positions count real tokens only, so a row's numbers do not depend on who else is in the batch, up to the rounding of
+matrix products of another size.
+"""
+
+import inspect
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from transformers import DynamicCache
+
+from toolenvs.agents.engine import Engine, GenerateRequest, Generation
+from toolenvs.codec import TokenCodec
+from toolenvs.errors import EngineError
+
+MAX_BATCH = 256
+"""Rows that are sampled together; more requests are served one batch after another."""
+COMPACT_BELOW = 0.75
+"""Rows that ended are taken out of the batch once the running ones are less than this share of it."""
+
+
+@dataclass(slots=True)
+class _Cached:
+    """Keys and values of the first tokens of one episode."""
+
+    ids: list[int]
+    states: Tensor
+    """Keys and values of every layer, [2 * layers, heads, tokens, head width]."""
+
+
+@dataclass(slots=True)
+class _Row:
+    """One request while it is being sampled."""
+
+    request: GenerateRequest
+    context: list[int]
+    uniforms: Any
+    """One number in [0, 1) for each token that may be sampled, so that a row's draws are its own."""
+    cached: _Cached | None
+    reuse: int
+    """How many of the cached tokens stand at the beginning of this context."""
+    ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    finish: str | None = None
+
+
+class TransformersEngine(Engine):
+    """Samples from a causal language model of transformers.
+
+    Args:
+        model: any decoder; put into evaluation mode while it samples, and left in the mode it was in.
+        tokenizer: its fast tokenizer, which stop strings are read with.
+        max_batch: rows that are sampled together.
+
+    The model may be the one being trained: then `push_weights` copies weights onto themselves and forgets the caches.
+    """
+
+    def __init__(self, model: nn.Module, tokenizer: Any, *, max_batch: int = MAX_BATCH) -> None:
+        self.version = 0
+        self._model = model
+        self._codec = TokenCodec(tokenizer)
+        self._max_batch = max_batch
+        self._caches: dict[Hashable, _Cached] = {}
+        self._completers: dict[str, frozenset[int]] = {}
+        parameters = inspect.signature(model.forward).parameters
+        # transformers renamed the argument in 5.2x; the old name warns there, the new one fails before.
+        self._cache_argument = "cache" if "cache" in parameters else "past_key_values"
+        config: Any = model.config
+        ends = getattr(getattr(model, "generation_config", None), "eos_token_id", None) or config.eos_token_id
+        self._eos = frozenset([ends] if isinstance(ends, int) else ends or ())
+        # Sliding-window and recurrent layers do not keep every token's state, so their caches cannot be cut and joined.
+        kinds = getattr(config, "layer_types", None) or ["full_attention"]
+        self._reusable = all(kind == "full_attention" for kind in kinds)
+
+    def generate(self, requests: Sequence[GenerateRequest]) -> list[Generation]:
+        """Continue every request's context until a stop string, an end-of-text token or its token limit.
+
+        A generation ends with the first token that completes a stop string, that token kept whole, and an end-of-text
+        token is kept too. Log-probabilities are those of the distribution at the request's temperature, before `top_p`
+        cuts it; at temperature 0 the most likely token is taken and the log-probabilities are the raw ones.
+
+        Raises:
+            EngineError: a request has no context or no room to generate, or two of them have one key.
+        """
+        keys = [request.key for request in requests if request.key is not None]
+        if len(set(keys)) < len(keys):
+            raise EngineError("two requests of one batch have the same key; an episode has one turn at a time")
+        generations: list[Generation] = []
+        training = self._model.training
+        self._model.eval()
+        try:
+            with torch.inference_mode():
+                for start in range(0, len(requests), self._max_batch):
+                    generations += self._batch(requests[start : start + self._max_batch])
+        finally:
+            self._model.train(training)
+        return generations
+
+    def push_weights(self, state_dict: Mapping[str, Tensor], version: int) -> None:
+        """Take over new weights; keys and values of the old ones are forgotten."""
+        self._model.load_state_dict(state_dict)
+        self._caches.clear()
+        self.version = version
+
+    def release(self, key: Hashable) -> None:
+        """Forget the cache of an episode that is over; a key that was never seen is no error."""
+        self._caches.pop(key, None)
+
+    def _batch(self, requests: Sequence[GenerateRequest]) -> list[Generation]:
+        rows = [self._row(request) for request in requests]
+        live = list(rows)
+        cache, attention, logits = self._prefill(live)
+        positions = torch.tensor([len(row.context) for row in live], device=logits.device)  # [B]: of the next token
+        while True:
+            tokens, logprobs = _sample(logits, live)
+            for row, token, logprob in zip(live, tokens.tolist(), logprobs.tolist(), strict=True):
+                if row.finish is None:
+                    row.ids.append(token)
+                    row.logprobs.append(logprob)
+                    row.finish = self._finish(row)
+            running = [index for index, row in enumerate(live) if row.finish is None]
+            if not running:
+                break
+            if len(running) < COMPACT_BELOW * len(live):
+                self._keep(live, cache, attention)
+                index = torch.tensor(running, device=logits.device)
+                cache.batch_select_indices(index)
+                attention, positions, tokens = attention[index], positions[index], tokens[index]
+                live = [live[row] for row in running]
+            attention = nn.functional.pad(attention, (0, 1), value=1)
+            logits = self._forward(tokens[:, None], attention, positions[:, None], cache)
+            positions = positions + 1
+        self._keep(live, cache, attention)
+        return [Generation(ids=row.ids, logprobs=row.logprobs, finish=row.finish or "length") for row in rows]
+
+    def _row(self, request: GenerateRequest) -> _Row:
+        context = [int(token) for token in request.ids]
+        if not context or request.max_new_tokens < 1:
+            raise EngineError(
+                f"cannot generate {request.max_new_tokens} tokens after a context of {len(context)}; both must be at "
+                f"least 1 (episode {request.key!r})"
+            )
+        cached = self._caches.get(request.key)
+        reuse = 0
+        if cached is not None:
+            # The last token of the context must go through the network in any case: its logits are what is sampled.
+            reuse = min(len(cached.ids), len(context) - 1)
+            if cached.ids[:reuse] != context[:reuse]:
+                cached, reuse = None, 0
+        uniforms = np.random.default_rng(request.seed).random(request.max_new_tokens)
+        return _Row(request, context, uniforms, cached, reuse)
+
+    def _prefill(self, rows: list[_Row]) -> tuple[DynamicCache, Tensor, Tensor]:
+        """Lay out all rows and run their fresh tokens; gives the cache, its attention mask and the logits [B, V]."""
+        device = next(self._model.parameters()).device
+        cached_width = max(row.reuse for row in rows)
+        fresh_width = max(len(row.context) - row.reuse for row in rows)
+        ids = torch.zeros(len(rows), fresh_width, dtype=torch.long)
+        positions = torch.zeros(len(rows), fresh_width, dtype=torch.long)
+        attention = torch.zeros(len(rows), cached_width + fresh_width, dtype=torch.long)
+        for index, row in enumerate(rows):
+            fresh = len(row.context) - row.reuse
+            ids[index, fresh_width - fresh :] = torch.tensor(row.context[row.reuse :])
+            positions[index, fresh_width - fresh :] = torch.arange(row.reuse, len(row.context))
+            attention[index, cached_width - row.reuse : cached_width] = 1
+            attention[index, cached_width + fresh_width - fresh :] = 1
+        attention = attention.to(device)
+        cache = self._assemble(rows, cached_width)
+        return cache, attention, self._forward(ids.to(device), attention, positions.to(device), cache)
+
+    def _assemble(self, rows: list[_Row], width: int) -> DynamicCache:
+        """One cache of `width` tokens from the rows' own, padded on the left."""
+        known = next((row.cached.states for row in rows if row.cached is not None), None)
+        if known is None or width == 0:
+            return DynamicCache()
+        layers, heads, _, head_width = known.shape
+        states = known.new_zeros(layers, len(rows), heads, width, head_width)
+        for index, row in enumerate(rows):
+            if row.cached is not None:
+                states[:, index, :, width - row.reuse :] = row.cached.states[:, :, : row.reuse]
+        return DynamicCache(list(zip(states[0::2], states[1::2], strict=True)))
+
+    def _keep(self, rows: list[_Row], cache: DynamicCache, attention: Tensor) -> None:
+        """Store the keys and values of the rows that ended, by the key of their episode."""
+        if not self._reusable:
+            return
+        layers: list[Tensor] = [state for keys, values, _ in cache for state in (keys, values)]
+        for index, row in enumerate(rows):
+            if row.finish is None or row.request.key is None:
+                continue
+            # A row that ended goes on drawing idle tokens until the batch is compacted: they are cut off here, and so
+            # is the last token of all, which never went through the network.
+            known = row.context + row.ids[:-1]
+            real = torch.nonzero(attention[index])[: len(known), 0]
+            states = torch.stack([state[index].index_select(1, real) for state in layers])
+            self._caches[row.request.key] = _Cached(known, states)
+
+    def _forward(self, ids: Tensor, attention: Tensor, positions: Tensor, cache: DynamicCache) -> Tensor:
+        """The logits after the last token of each row, float32 [B, V]; the cache grows."""
+        output = self._model(
+            input_ids=ids,
+            attention_mask=attention,
+            position_ids=positions,
+            use_cache=True,
+            logits_to_keep=1,
+            **{self._cache_argument: cache},
+        )
+        logits: Tensor = output.logits[:, -1].float()
+        return logits
+
+    def _finish(self, row: _Row) -> str | None:
+        """Why the row ends with its newest token, or None where it goes on."""
+        if row.ids[-1] in self._eos:
+            return "eos"
+        if any(row.ids[-1] in self._may_complete(stop) for stop in row.request.stop):
+            text = self._codec.decode(row.ids)
+            if any(stop in text for stop in row.request.stop):
+                return "stop"
+        return "length" if len(row.ids) == row.request.max_new_tokens else None
+
+    def _may_complete(self, stop: str) -> frozenset[int]:
+        """The tokens that hold the stop string's last character; no other token can be the one that completes it."""
+        last = stop[-1]
+        if last not in self._completers:
+            every = range(self._codec.vocab_size)
+            # A character beyond ASCII may be spread over tokens, none of which shows it alone.
+            held = (token for token in every if not last.isascii() or last in self._codec.decode([token]))
+            self._completers[last] = frozenset(held)
+        return self._completers[last]
+
+
+def _sample(logits: Tensor, rows: list[_Row]) -> tuple[Tensor, Tensor]:
+    """Draw one token for each row; returns the tokens and their log-probabilities, both [B]."""
+    temperatures = torch.tensor([row.request.temperature or 1.0 for row in rows], device=logits.device)
+    logprobs = torch.log_softmax(logits / temperatures[:, None], dim=-1)  # [B, V]
+    draws = [row.uniforms[min(len(row.ids), len(row.uniforms) - 1)] for row in rows]
+    probabilities = logprobs.double().exp()
+    if any(row.request.top_p < 1 for row in rows):
+        probabilities = _nucleus(probabilities, torch.tensor([row.request.top_p for row in rows], device=logits.device))
+    cumulative = probabilities.cumsum(-1)
+    uniforms = torch.tensor(draws, dtype=torch.double, device=logits.device)[:, None] * cumulative[:, -1:]
+    # The first token whose cumulative probability exceeds the draw, which is never one of probability 0.
+    tokens = torch.searchsorted(cumulative, uniforms, right=True).squeeze(-1)
+    greedy = torch.tensor([row.request.temperature == 0 for row in rows], device=logits.device)
+    tokens = torch.where(greedy, logits.argmax(-1), tokens.clamp(max=logits.shape[-1] - 1))
+    return tokens, logprobs.gather(-1, tokens[:, None]).squeeze(-1)
+
+
+def _nucleus(probabilities: Tensor, top_p: Tensor) -> Tensor:
+    """Probabilities [B, V] with all but the fewest tokens that hold `top_p` [B] of the mass set to 0."""
+    ordered, order = probabilities.sort(dim=-1, descending=True)
+    before = ordered.cumsum(-1) - ordered
+    ordered = torch.where(before < top_p[:, None], ordered, torch.zeros_like(ordered))
+    return torch.zeros_like(probabilities).scatter(-1, order, ordered)

@@ -1,0 +1,84 @@
+"""Muon for the matrices inside the network, AdamW for everything else."""
+
+from typing import Any
+
+from torch import nn
+from torch.optim import AdamW, Muon, Optimizer
+
+
+def split_parameters(model: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+    """The parameters that Muon takes (weights of hidden linear layers), and all others.
+
+    Embeddings and the output layer are matrices too, but their rows are looked up, not multiplied through; Muon's
+    orthogonalised step is not meant for them (Jordan et al. 2024, "Muon").
+    """
+    ends = [getattr(model, name, lambda: None)() for name in ("get_input_embeddings", "get_output_embeddings")]
+    outside = {id(parameter) for module in ends if module is not None for parameter in module.parameters()}
+    matrices: list[nn.Parameter] = []
+    others: list[nn.Parameter] = []
+    for parameter in model.parameters():
+        if parameter.requires_grad:
+            (matrices if parameter.ndim == 2 and id(parameter) not in outside else others).append(parameter)
+    return matrices, others
+
+
+class Optimizers:
+    """Both optimizers as one: a step, a state, one warm-up.
+
+    With `muon_lr` 0 there is no Muon, and AdamW takes every parameter, as published recipes have it.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        *,
+        lr: float,
+        muon_lr: float = 0.0,
+        weight_decay: float = 0.0,
+        betas: tuple[float, float] = (0.9, 0.999),
+        warmup_steps: int = 0,
+        max_grad_norm: float | None = 1.0,
+    ) -> None:
+        matrices, others = split_parameters(model)
+        if not muon_lr:
+            matrices, others = [], [*matrices, *others]
+        self._parameters = [*matrices, *others]
+        self._optimizers: list[Optimizer] = [AdamW(others, lr=lr, betas=betas, weight_decay=weight_decay)]
+        if matrices:
+            self._optimizers.append(Muon(matrices, lr=muon_lr, weight_decay=weight_decay))
+        self._peaks = [[group["lr"] for group in optimizer.param_groups] for optimizer in self._optimizers]
+        self._warmup_steps = warmup_steps
+        self._max_grad_norm = max_grad_norm
+        self._steps = 0
+
+    def step(self) -> float:
+        """Apply the gradients and clear them; returns their norm before it was cut to `max_grad_norm`.
+
+        A step whose gradient is not finite is left out, and its norm says so: the weights must survive it.
+        """
+        limit = self._max_grad_norm if self._max_grad_norm is not None else float("inf")
+        norm = float(nn.utils.clip_grad_norm_(self._parameters, limit))
+        if norm < float("inf"):
+            self._steps += 1
+            warm = min(1.0, self._steps / self._warmup_steps) if self._warmup_steps else 1.0
+            for optimizer, peaks in zip(self._optimizers, self._peaks, strict=True):
+                for group, peak in zip(optimizer.param_groups, peaks, strict=True):
+                    group["lr"] = peak * warm
+                optimizer.step()
+        self.zero_grad()
+        return norm
+
+    def zero_grad(self) -> None:
+        """Forget all gradients."""
+        for optimizer in self._optimizers:
+            optimizer.zero_grad(set_to_none=True)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that the next step depends on, apart from the weights."""
+        return {"steps": self._steps, "optimizers": [optimizer.state_dict() for optimizer in self._optimizers]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from what `state_dict` gave."""
+        self._steps = state["steps"]
+        for optimizer, saved in zip(self._optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(saved)
