@@ -138,15 +138,15 @@ def _text(codes: NDArray[np.int32]) -> str:
     return codes.astype("<i4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
-@flatten.register(Unicode)  # type: ignore[misc]  # a Space[str], as Text is
-def _flatten(space: Unicode, x: str) -> NDArray[np.int32]:
+@flatten.register(Unicode)
+def _flatten(space: Unicode, x: str) -> NDArray[np.int32]:  # type: ignore[misc]
     codes = np.full(space.max_length, CODE_POINTS, dtype=np.int32)
     codes[: len(x)] = _codes(x)
     return codes
 
 
-@unflatten.register(Unicode)  # type: ignore[misc]
-def _unflatten(space: Unicode, x: NDArray[np.int32]) -> str:
+@unflatten.register(Unicode)
+def _unflatten(space: Unicode, x: NDArray[np.int32]) -> str:  # type: ignore[misc]
     return _text(x[x < CODE_POINTS])
 
 

@@ -1,0 +1,79 @@
+"""Tokenizers of three kinds, trained on the spot from a few lines of text."""
+
+from collections.abc import Callable
+
+import pytest
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+from toolenvs.codec import TokenCodec
+
+_CORPUS = [
+    "Let me compute it.\n<code>\n```python\nprint(2 + 2)\n```\n</code>\n<interpreter>\n4\n</interpreter>\n",
+    "The result is 4.\n<answer>\n\\boxed{4}\n</answer>",
+    "<search>who wrote it</search><information>a page</information>",
+    'Call it: <tool_call>\n{"name": "code_interpreter", "arguments": {"code": "print(1)"}}\n</tool_call>',
+    "```output\n12\n```\nTherefore the answer is $\\boxed{12}$.",
+] * 3
+_SPECIAL = [AddedToken(text, special=True) for text in ("<|endoftext|>", "<|im_start|>", "<|im_end|>")]
+
+
+def byte_level() -> Tokenizer:
+    """Byte-level BPE, as GPT-2, Llama 3 and Qwen use."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    tokenizer.train_from_iterator(_CORPUS, trainers.BpeTrainer(vocab_size=420, initial_alphabet=alphabet))
+    tokenizer.add_special_tokens(_SPECIAL)
+    return tokenizer
+
+
+def straddling() -> Tokenizer:
+    """A BPE whose merges ignore word boundaries, so that single tokens run across the edges of tags; NFC on top."""
+    tokenizer = Tokenizer(models.BPE(byte_fallback=True))
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[^<>`\n]{1,12}|[<>`\n/a-z]+"), "isolated")
+    tokenizer.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])
+    texts = [*_CORPUS, *(["x</code>\n", "</code>\n<", "</answer>\n\n", "e></code", "put>\n4"] * 20)]
+    fallback = [f"<0x{byte:02X}>" for byte in range(256)]
+    characters = sorted({character for text in texts for character in text})
+    tokenizer.train_from_iterator(
+        texts, trainers.BpeTrainer(vocab_size=900, special_tokens=fallback, initial_alphabet=characters)
+    )
+    plain = Tokenizer.from_str(tokenizer.to_str().replace('"special":true', '"special":false'))
+    plain.add_special_tokens(_SPECIAL)
+    return plain
+
+
+def leading_space() -> Tokenizer:
+    """Unigram with a meta-space in front of every text, as SentencePiece models of Llama 2, T5 and Mistral."""
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
+    bytes_ = [f"<0x{byte:02X}>" for byte in range(256)]
+    tokenizer.train_from_iterator(
+        _CORPUS, trainers.UnigramTrainer(vocab_size=700, special_tokens=["<unk>", *bytes_], unk_token="<unk>")
+    )
+    state = tokenizer.to_str().replace('"byte_fallback":false', '"byte_fallback":true')
+    tokenizer = Tokenizer.from_str(state.replace('"special":true', '"special":false'))
+    tokenizer.add_special_tokens(_SPECIAL)
+    return tokenizer
+
+
+_KINDS: dict[str, Callable[[], Tokenizer]] = {
+    "byte_level": byte_level,
+    "straddling": straddling,
+    "leading_space": leading_space,
+}
+
+
+@pytest.fixture(scope="session", params=_KINDS)
+def codec(request: pytest.FixtureRequest) -> TokenCodec:
+    return TokenCodec(_KINDS[request.param]())
+
+
+@pytest.fixture(scope="session")
+def byte_codec() -> TokenCodec:
+    return TokenCodec(byte_level())

@@ -1,0 +1,80 @@
+"""Fenced code: a closed ```` ```python ```` block followed by ```` ```output ````, as ToRL's base models write.
+
+The stop string is the opening of the output block, which the policy itself writes; the environment fills the block.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolenvs.protocols import _forgery
+from toolenvs.protocols.base import Call, Message, Observation, Reply, merge_assistant
+from toolenvs.protocols.templates import ChatTemplate
+
+_FENCE = "```"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The keys of `[protocol]`, kind "fences"."""
+
+    language: str = "python"
+    """Language of the block that is run."""
+    output: str = "output"
+    """Language of the block that the environment fills; its opening fence is the stop string."""
+    tool: str = "python"
+    """Name of the tool that runs the block."""
+    argument: str = "code"
+    """The argument that the block's content becomes."""
+    remind: str = "\nThe last block could not be run: {reason}.\n"
+    """Feedback to a malformed call where the page says `remind`."""
+
+
+class Protocol:
+    """Reads and writes fenced blocks."""
+
+    def __init__(self, options: Options, template: ChatTemplate) -> None:
+        self._options = options
+        self._template = template
+        self._output = _FENCE + options.output
+        self._block = re.compile(rf"```{re.escape(options.language)}[ \t]*\n(.*?)\n?```", re.DOTALL)
+        self.stop = (self._output,)
+        self.markers = (_FENCE, *template.markers)
+        self.turn_end = ""
+
+    def parse(self, turn: str) -> Reply:
+        """The last closed block before the stop string; no call where the turn does not stop at it."""
+        behind = turn.find(self._output) + len(self._output)
+        forged = list(_forgery.behind_turn_end(turn, self._template.turn_end))
+        if self._output not in turn:
+            text = _forgery.blank(turn, forged).rstrip()
+            blocks = list(self._block.finditer(text))
+            if blocks and blocks[-1].end() == len(text):
+                call = Call(self._options.tool, {self._options.argument: blocks[-1][1]})
+                separator = "" if turn.endswith("\n") else "\n"
+                return Reply(calls=(call,), forged=_forgery.merge(forged), dropped_stop=separator + self._output)
+            return Reply(forged=_forgery.merge(forged))
+        if turn[behind:].strip():  # the policy went on and filled the block itself
+            forged += _forgery.imitations(turn, self._output, f"\n{_FENCE}")
+            return Reply(forged=_forgery.merge(forged))
+        blocks = list(self._block.finditer(_forgery.blank(turn[: behind - len(self._output)], forged)))
+        if not blocks:
+            return Reply(malformed=f"no closed {_FENCE}{self._options.language} block", forged=_forgery.merge(forged))
+        return Reply(calls=(Call(self._options.tool, {self._options.argument: blocks[-1][1]}),))
+
+    def observation(self, call: Call | None, content: str) -> Observation:
+        """The rest of the output block that the policy opened."""
+        return Observation("\n", content, f"\n{_FENCE}\n")
+
+    def reminder(self, reason: str) -> str:
+        """The page's reminder."""
+        return self._options.remind.format(reason=reason)
+
+    def render_prompt(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> str:
+        """The messages through the template; tools are described by the page's own words."""
+        return self._template.render(messages)
+
+    def messages(self, prompt: Sequence[Message], parts: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+        """Everything behind the prompt is one assistant message."""
+        return merge_assistant(prompt, parts)

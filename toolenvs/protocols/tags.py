@@ -1,0 +1,109 @@
+"""XML-like tags: `<code>...</code>`, `<search>...</search>`, `<answer>...</answer>`.
+
+The protocol of ReTool, Search-R1, ZeroSearch and their kin: the policy writes a call in a tag of its own, generation
+stops at the closing tag, and the feedback follows inside the same assistant message.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolenvs.protocols import _forgery
+from toolenvs.protocols.base import Call, Message, Observation, Reply, answer_in, merge_assistant
+from toolenvs.protocols.templates import ChatTemplate
+
+_FENCE = "```"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallTag:
+    """What a tag calls."""
+
+    tool: str
+    """Name of the tool."""
+    argument: str
+    """The argument that the tag's content becomes."""
+    fence: str = ""
+    """Language of a fenced block that the content stands in, such as "python"; "" where it stands bare."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The keys of `[protocol]`, kind "tags"."""
+
+    calls: Mapping[str, CallTag]
+    """What each call tag calls, by the tag's name."""
+    observation: str
+    """The tag around feedback."""
+    answer: str = "answer"
+    """The tag around the final answer."""
+    opening: str = "\n<{tag}>\n"
+    """Text before feedback; `{tag}` is the observation tag."""
+    closing: str = "\n</{tag}>\n\n"
+    """Text behind feedback."""
+    remind: str = "\nThe last turn could not be read: {reason}. Write it again.\n"
+    """Feedback to a malformed call where the page says `remind`."""
+
+
+class Protocol:
+    """Reads and writes tags."""
+
+    def __init__(self, options: Options, template: ChatTemplate) -> None:
+        self._options = options
+        self._template = template
+        tag = options.observation
+        self._opening, self._closing = options.opening.format(tag=tag), options.closing.format(tag=tag)
+        self.stop = tuple(f"</{name}>" for name in options.calls)
+        own = [f"{slash}{name}>" for name in (*options.calls, tag, options.answer) for slash in ("<", "</")]
+        self.markers = (*own, *template.markers)
+        self.turn_end = ""
+
+    def parse(self, turn: str) -> Reply:
+        """The first call that the turn closes, else the last answer."""
+        tag = self._options.observation
+        forged = _forgery.merge(
+            [
+                *_forgery.imitations(turn, f"<{tag}>", f"</{tag}>"),
+                *_forgery.behind_turn_end(turn, self._template.turn_end),
+            ]
+        )
+        text = _forgery.blank(turn, forged)
+        closed = [(text.find(f"</{name}>"), name) for name in self._options.calls if f"</{name}>" in text]
+        if closed:
+            end, name = min(closed)
+            return self._call(name, text[:end], forged)
+        answer = answer_in(text, f"<{self._options.answer}>", f"</{self._options.answer}>")
+        if answer is None:
+            opened = [(text.rfind(f"<{name}>"), name) for name in self._options.calls if f"<{name}>" in text]
+            if opened:
+                return self._call(max(opened)[1], text, forged, dropped_stop=f"</{max(opened)[1]}>")
+        return Reply(answer=answer, forged=forged)
+
+    def _call(self, name: str, text: str, forged: tuple[tuple[int, int], ...], dropped_stop: str = "") -> Reply:
+        start = text.rfind(f"<{name}>")
+        if start < 0:
+            return Reply(malformed=f"</{name}> closes no <{name}>", forged=forged)
+        tag = self._options.calls[name]
+        content = text[start + len(name) + 2 :].replace("\0", "")
+        if tag.fence:
+            content = content.rpartition(f"{_FENCE}{tag.fence}")[2].replace(_FENCE, "")
+        content = content.strip("\n") if tag.fence else content.strip()
+        if not content.strip():
+            return Reply(malformed=f"<{name}> is empty", forged=forged, dropped_stop=dropped_stop)
+        return Reply(calls=(Call(tag.tool, {tag.argument: content}),), forged=forged, dropped_stop=dropped_stop)
+
+    def observation(self, call: Call | None, content: str) -> Observation:
+        """Feedback between the observation tags."""
+        return Observation(self._opening, content, self._closing)
+
+    def reminder(self, reason: str) -> str:
+        """The page's reminder."""
+        return self._options.remind.format(reason=reason)
+
+    def render_prompt(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> str:
+        """The messages through the chat template; tools are described by the page's own words."""
+        return self._template.render(messages)
+
+    def messages(self, prompt: Sequence[Message], parts: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+        """Everything behind the prompt is one assistant message."""
+        return merge_assistant(prompt, parts)

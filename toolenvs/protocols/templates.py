@@ -1,0 +1,143 @@
+"""Chat templates: how messages become the text of a prompt, and how a turn ends in it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from toolenvs.errors import PageError, did_you_mean
+
+Message = Mapping[str, str]
+
+
+class ChatTemplate(Protocol):
+    """Renders messages as text."""
+
+    markers: tuple[str, ...]
+    """Strings that only the template may write."""
+    turn_end: str
+    """What ends an assistant's turn; "" where only the end of the text does."""
+
+    def render(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> str:
+        """The prompt, up to where the assistant begins to write."""
+        ...
+
+    def tool_turn(self) -> tuple[str, str]:
+        """What stands before and after a tool's message that follows an ended assistant turn."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """No template: the contents of the messages, one after another. For base models, whose page writes the roles."""
+
+    markers: tuple[str, ...] = ()
+    turn_end: str = ""
+
+    def render(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> str:
+        """The contents, with no separator."""
+        return "".join(message["content"] for message in messages)
+
+    def tool_turn(self) -> tuple[str, str]:
+        """A blank line on both sides."""
+        return "\n\n", "\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatML:
+    """`<|im_start|>role ... <|im_end|>`, with tools and their results written as Qwen's models read them."""
+
+    markers: tuple[str, ...] = ("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<tool_response>", "</tool_response>")
+    turn_end: str = "<|im_end|>"
+
+    def render(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> str:
+        """Each message in its markers; tools as JSON lines in the system message, calls asked for in `<tool_call>`."""
+        turns = [dict(message) for message in messages]
+        if tools:
+            if not turns or turns[0]["role"] != "system":
+                turns.insert(0, {"role": "system", "content": "You are a helpful assistant."})
+            turns[0]["content"] += _describe(tools)
+        rendered = [f"<|im_start|>{turn['role']}\n{turn['content']}<|im_end|>\n" for turn in turns]
+        return "".join(rendered) + "<|im_start|>assistant\n"
+
+    def tool_turn(self) -> tuple[str, str]:
+        """A user turn that holds a `<tool_response>`, and the next assistant header."""
+        return (
+            "\n<|im_start|>user\n<tool_response>\n",
+            "\n</tool_response><|im_end|>\n<|im_start|>assistant\n",
+        )
+
+
+def _describe(tools: Sequence[Mapping[str, Any]]) -> str:
+    schemas = "\n".join(json.dumps(tool, ensure_ascii=False) for tool in tools)
+    return (
+        "\n\n# Tools\n\nThese functions can be called; each line is the JSON schema of one:\n"
+        f"<tools>\n{schemas}\n</tools>\n\n"
+        "To call one, write a JSON object with its name and its arguments between tags:\n"
+        '<tool_call>\n{"name": <name>, "arguments": <object>}\n</tool_call>'
+    )
+
+
+class TokenizerTemplate:
+    """The chat template of a transformers tokenizer, taken apart by rendering small conversations.
+
+    Args:
+        tokenizer: a tokenizer with a `chat_template`.
+
+    Raises:
+        PageError: it has none, or the template rewrites earlier turns, so that nothing can be appended to them.
+    """
+
+    _PROBE = "~probe~"
+
+    def __init__(self, tokenizer: Any) -> None:
+        if not getattr(tokenizer, "chat_template", None):
+            raise PageError(f"{type(tokenizer).__name__} has no chat template: set protocol.template to 'chatml'")
+        self._tokenizer = tokenizer
+        probe = self._PROBE
+        user = {"role": "user", "content": "q"}
+        said = [user, {"role": "assistant", "content": probe}]
+        before = self._apply([user])
+        after = self._apply([*said, {"role": "tool", "content": probe + probe}])
+        if not after.startswith(before + probe):
+            raise PageError("the tokenizer's chat template rewrites earlier turns; episodes need one that only appends")
+        closed = self._apply(said, add_generation_prompt=False)[len(before + probe) :]
+        self.turn_end = closed.rstrip("\n")
+        opening, _, self._after_tool = after[len(before + probe) :].partition(probe + probe)
+        if not opening.startswith(self.turn_end):
+            raise PageError("the tokenizer's chat template ends an assistant's turn in two ways")
+        self._before_tool = opening[len(self.turn_end) :]
+        added = tokenizer.added_tokens_decoder.values()
+        self.markers = tuple(sorted({str(token.content) for token in added}))
+
+    def _apply(self, messages: Sequence[Message], *, add_generation_prompt: bool = True, tools: Any = None) -> str:
+        return str(
+            self._tokenizer.apply_chat_template(
+                [dict(message) for message in messages],
+                tools=tools,
+                tokenize=False,
+                add_generation_prompt=add_generation_prompt,
+            )
+        )
+
+    def render(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> str:
+        """As the tokenizer renders it, with a generation prompt."""
+        return self._apply(messages, tools=list(tools) or None)
+
+    def tool_turn(self) -> tuple[str, str]:
+        """What the template puts around a message of role `tool`."""
+        return self._before_tool, self._after_tool
+
+
+_NAMED: dict[str, type[Plain] | type[ChatML]] = {"plain": Plain, "chatml": ChatML}
+
+
+def template(name: str, where: str) -> ChatTemplate:
+    """The template of that name.
+
+    Raises:
+        PageError: there is none.
+    """
+    if name not in _NAMED:
+        raise PageError(f"{where}: there is no chat template {name!r}; {did_you_mean(name, _NAMED)}")
+    return _NAMED[name]()

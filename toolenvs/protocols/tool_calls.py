@@ -1,0 +1,99 @@
+"""JSON calls in `<tool_call>` tags through a chat template: the Hermes form that Qwen's models and verl use.
+
+Each turn of the policy is an assistant message of its own, and feedback comes back as a message of role `tool`.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolenvs.protocols import _forgery
+from toolenvs.protocols.base import Call, Message, Observation, Reply
+from toolenvs.protocols.templates import ChatTemplate
+from toolenvs.transcript import Author
+
+_CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
+_MAX_CALL_CHARS = 1 << 20  # the JSON parser is fast, but nothing that a policy writes is unbounded
+_TAGS = ("<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The keys of `[protocol]`, kind "tool_calls"."""
+
+    names: Mapping[str, str]
+    """Name of the function as the policy calls it, and the tool behind it."""
+    remind: str = "The last call could not be read: {reason}."
+    """Feedback to a malformed call where the page says `remind`."""
+
+
+class Protocol:
+    """Reads JSON calls and writes tool messages."""
+
+    def __init__(self, options: Options, template: ChatTemplate) -> None:
+        self._options = options
+        self._template = template
+        self._opening, self._closing = template.tool_turn()
+        self.turn_end = template.turn_end
+        self.stop = (template.turn_end,) if template.turn_end else ()
+        self.markers = tuple(dict.fromkeys((*_TAGS, *template.markers)))
+
+    def parse(self, turn: str) -> Reply:
+        """The first call; later ones in the same turn are dropped, as verl does with `max_parallel_calls` 1."""
+        forged = _forgery.merge(
+            [
+                *_forgery.imitations(turn, "<tool_response>", "</tool_response>"),
+                *_forgery.behind_turn_end(turn, self.turn_end),
+            ]
+        )
+        text = _forgery.blank(turn, forged)
+        match = _CALL.search(text)
+        if match is None:
+            return Reply(malformed="<tool_call> is not closed" if "<tool_call>" in text else None, forged=forged)
+        try:
+            return Reply(calls=(self._read(match[1]),), forged=forged)
+        except (ValueError, RecursionError) as error:
+            return Reply(malformed=str(error).partition(":")[0] or "the JSON is too deep", forged=forged)
+
+    def _read(self, text: str) -> Call:
+        if len(text) > _MAX_CALL_CHARS:
+            raise ValueError(f"the call is longer than {_MAX_CALL_CHARS} characters")
+        call = json.loads(text)
+        if not isinstance(call, dict) or not isinstance(call.get("name"), str):
+            raise ValueError('a call is an object with "name" and "arguments"')
+        arguments = call.get("arguments", {})
+        if isinstance(arguments, str):  # some models write the object as a string
+            arguments = json.loads(arguments)
+        if not isinstance(arguments, dict):
+            raise ValueError('"arguments" is not an object')
+        return Call(self._options.names.get(call["name"], call["name"]), arguments)
+
+    def observation(self, call: Call | None, content: str) -> Observation:
+        """Feedback as a tool message, with the header of the next assistant message behind it."""
+        return Observation(self._opening, content, self._closing)
+
+    def reminder(self, reason: str) -> str:
+        """The page's reminder."""
+        return self._options.remind.format(reason=reason)
+
+    def render_prompt(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> str:
+        """The messages through the template, with the functions' schemas under the names that the policy uses."""
+        shown = {tool: name for name, tool in self._options.names.items()}
+        functions = [{**tool, "name": shown.get(tool["name"], tool["name"])} for tool in tools]
+        return self._template.render(messages, [{"type": "function", "function": f} for f in functions])
+
+    def messages(self, prompt: Sequence[Message], parts: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+        """An assistant message a turn, a tool message an observation."""
+        messages = [dict(message) for message in prompt]
+        for author, text in parts:
+            if author == Author.POLICY:
+                content = text.removesuffix("\n").removesuffix(self.turn_end)
+                if messages and messages[-1]["role"] == "assistant":
+                    messages[-1]["content"] += content
+                else:
+                    messages.append({"role": "assistant", "content": content})
+            elif text not in (self._opening, self._closing, self.turn_end):
+                messages.append({"role": "tool", "content": text})
+        return messages
