@@ -7,6 +7,7 @@ previous checkpoint as the newest one.
 """
 
 import os
+import pickle
 import random
 import re
 from pathlib import Path
@@ -71,6 +72,8 @@ def load(path: Path, *, model: nn.Module, optimizers: Optimizers) -> tuple[int, 
         optimizers.load_state_dict(state["optimizers"])
         set_random_state(state["random"])
         return state["step"], state["sampler"]
+    except pickle.UnpicklingError as error:
+        raise ConfigError(f"cannot resume from {path}: it is no checkpoint of tensors and plain values") from error
     except (KeyError, ValueError, RuntimeError, EOFError, OSError) as error:
         raise ConfigError(f"cannot resume from {path}: {error}; start in another folder, or remove the file") from error
 

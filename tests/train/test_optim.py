@@ -1,0 +1,58 @@
+import copy
+
+import pytest
+import torch
+
+from toolenvs.train.optim import Optimizers, split_parameters
+
+
+def test_muon_takes_hidden_matrices_and_never_the_embedding(model):
+    matrices, others = split_parameters(model)
+    assert len(matrices) == 3 * 7
+    assert {tuple(parameter.shape) for parameter in matrices} == {(96, 96), (192, 96), (96, 192)}
+    assert any(parameter is model.get_input_embeddings().weight for parameter in others)
+    assert len(matrices) + len(others) == len(list(model.parameters()))
+
+
+def test_warm_up_scales_the_first_steps():
+    layer = torch.nn.Linear(2, 2, bias=False)
+    optimizers = Optimizers(layer, lr=0.1, warmup_steps=4, max_grad_norm=None)
+    moved = []
+    for _ in range(5):
+        before = layer.weight.detach().clone()
+        layer.weight.sum().backward()
+        optimizers.step()
+        moved.append(float((before - layer.weight.detach()).mean()))
+    assert moved == pytest.approx([0.025, 0.05, 0.075, 0.1, 0.1], rel=1e-3)
+
+
+def test_a_gradient_that_is_not_finite_leaves_the_weights(model):
+    optimizers = Optimizers(model, lr=0.1, muon_lr=0.1)
+    before = copy.deepcopy(model.state_dict())
+    for parameter in model.parameters():
+        parameter.grad = torch.full_like(parameter, float("nan"))
+    assert not optimizers.step() < float("inf")
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_state_goes_on_where_it_was_saved():
+    def run(layer, optimizers, steps):
+        for step in range(*steps):
+            (layer(torch.full((1, 3), float(step + 1))) ** 2).sum().backward()
+            optimizers.step()
+
+    def fresh():
+        torch.manual_seed(0)
+        layer = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 3))
+        return layer, Optimizers(layer, lr=0.01, muon_lr=0.02, warmup_steps=5)
+
+    whole, whole_optimizers = fresh()
+    run(whole, whole_optimizers, (0, 6))
+    first, first_optimizers = fresh()
+    run(first, first_optimizers, (0, 3))
+    second, second_optimizers = fresh()
+    second.load_state_dict(first.state_dict())
+    second_optimizers.load_state_dict(copy.deepcopy(first_optimizers.state_dict()))
+    run(second, second_optimizers, (3, 6))
+    assert all(torch.equal(value, second.state_dict()[name]) for name, value in whole.state_dict().items())

@@ -1,0 +1,57 @@
+import pytest
+import torch
+
+from toolenvs.train.batching import TokenSequence, pad
+from toolenvs.train.scoring import score
+
+
+def alone(model, sequence, temperature=1.0):
+    """Each policy token's log-probability and entropy: one forward pass of all before it, nothing shifted."""
+    found = {}
+    for t in range(1, len(sequence)):
+        if sequence.mask[t] == 1:
+            logits = model(input_ids=torch.from_numpy(sequence.ids[:t])[None]).logits[0, -1] / temperature
+            distribution = torch.distributions.Categorical(logits=logits)
+            found[t] = (distribution.log_prob(torch.tensor(sequence.ids[t])).item(), distribution.entropy().item())
+    return found
+
+
+@pytest.mark.parametrize("pack_tokens", [None, 30])
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+def test_scores_stand_at_the_token_that_they_belong_to(model, sequences, pack_tokens, temperature):
+    made = sequences()
+    scores = score(model, pad(made), temperature=temperature, pack_tokens=pack_tokens)
+    with torch.no_grad():
+        for row, sequence in enumerate(made):
+            expected = alone(model, sequence, temperature)
+            for t in range(scores.logprobs.shape[1]):
+                logprob, entropy = expected.get(t, (0.0, 0.0))
+                assert float(scores.logprobs[row, t]) == pytest.approx(logprob, abs=1e-4)
+                assert float(scores.entropy[row, t]) == pytest.approx(entropy, abs=1e-4)
+
+
+@pytest.mark.parametrize("pack_tokens", [None, 30])
+def test_other_tokens_get_no_gradient_of_their_own(model, pack_tokens):
+    """Changing what stands after the last policy token, or the padding, changes no gradient at all."""
+
+    def gradient(tail):
+        sequences = [
+            TokenSequence.of([7, 8, 9, *tail], [0, 1, 1, *(0 for _ in tail)]),
+            TokenSequence.of([7, 9], [0, 1]),
+        ]
+        model.zero_grad()
+        score(model, pad(sequences), pack_tokens=pack_tokens).logprobs.sum().backward()
+        return torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
+
+    assert torch.allclose(gradient([10, 11]), gradient([250, 3, 4, 5, 6]), atol=1e-5)
+
+
+def test_padded_and_packed_gradients_agree(model, sequences):
+    batch = pad(sequences())
+
+    def gradient(pack_tokens):
+        model.zero_grad()
+        score(model, batch, pack_tokens=pack_tokens).logprobs.sum().backward()
+        return torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
+
+    torch.testing.assert_close(gradient(25), gradient(None), rtol=1e-3, atol=1e-4)
