@@ -42,8 +42,8 @@ def check(
 ) -> list[Failure]:
     """Hold every gold against the judge that will score it.
 
-    For each task: each gold must be judged correct against itself; the canonical gold must not accept "", "0", "A" or
-    the gold of another task drawn at random, unless the two are equal as text or as numbers.
+    For each task: each gold must be judged correct against itself; none may accept "", "0", "A" or the first
+    gold of another task drawn at random, unless the two are equal as text or as numbers.
 
     Args:
         task_set: what to check, all of it; load it with a `limit` to check a part.
@@ -89,8 +89,11 @@ def _reasons(task: Task, other: Task | None, judge: Callable[[str, str], JudgesV
                 yield f"its gold {gold!r} does not pass its own judge"
         wrong = [*BLIND_ANSWERS, *(other.golds[:1] if other is not None else ())]
         for answer in wrong:
-            if not any(_equal(answer, gold) for gold in task.golds) and judge(task.gold, answer).correct:
-                yield f"its gold {task.gold!r} accepts the answer {answer!r}"
+            if any(_equal(answer, gold) for gold in task.golds):
+                continue
+            for gold in task.golds:
+                if judge(gold, answer).correct:
+                    yield f"its gold {gold!r} accepts the answer {answer!r}"
     except JudgeError as error:
         yield f"the judge fails: {error}"
 

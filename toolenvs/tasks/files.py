@@ -1,13 +1,11 @@
 """Where rows come from: JSON Lines, JSON, Parquet, folders of these, and Hugging Face datasets. One row at a time."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from toolenvs.errors import MissingExtraError, TaskError
-
-SUFFIXES = (".jsonl", ".json", ".parquet")
 
 _BATCH_ROWS = 1024
 _SAVED_DATASET_FILES = ("dataset_info.json", "dataset_dict.json")
@@ -20,27 +18,28 @@ class Unreadable:
     reason: str
 
 
-NumberedRow = tuple[int, object]
-"""A row and its number, which counts from 1; in JSON Lines it is the number of the line."""
+LocatedRow = tuple[str, object]
+"""A row after the place it stands in, `train.jsonl: row 3`. Rows count from 1; in JSON Lines they are lines."""
 
 
-def read_file(path: Path) -> Iterator[NumberedRow]:
+def read_file(path: Path) -> Iterator[LocatedRow]:
     """The rows of one file, by its suffix.
 
     Raises:
         TaskError: the suffix is unknown, or the file cannot be read as what it says.
         MissingExtraError: a Parquet file, and pyarrow is not installed.
     """
-    if path.suffix == ".jsonl":
-        return _read_jsonl(path)
-    if path.suffix == ".json":
-        return _read_json(path)
-    if path.suffix == ".parquet":
-        return _read_parquet(path)
-    raise TaskError(f"{path}: cannot tell its format; name it {', '.join(SUFFIXES)}")
+    if path.suffix not in _READERS:
+        raise TaskError(f"{path}: cannot tell its format; name it {', '.join(_READERS)}")
+    return locate(_READERS[path.suffix](path), str(path))
 
 
-def _read_jsonl(path: Path) -> Iterator[NumberedRow]:
+def locate(numbered: Iterable[tuple[int, object]], name: str) -> Iterator[LocatedRow]:
+    """Rows with their place instead of their number."""
+    return ((f"{name}: row {number}", row) for number, row in numbered)
+
+
+def _read_jsonl(path: Path) -> Iterator[tuple[int, object]]:
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             if line.strip():
@@ -54,7 +53,7 @@ def _decode(line: bytes) -> object:
         return Unreadable(f"not JSON ({error}); each line must be one object")
 
 
-def _read_json(path: Path) -> Iterator[NumberedRow]:
+def _read_json(path: Path) -> Iterator[tuple[int, object]]:
     try:
         rows = json.loads(path.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
@@ -64,7 +63,7 @@ def _read_json(path: Path) -> Iterator[NumberedRow]:
     yield from enumerate(rows, start=1)
 
 
-def _read_parquet(path: Path) -> Iterator[NumberedRow]:
+def _read_parquet(path: Path) -> Iterator[tuple[int, object]]:
     try:
         import pyarrow.parquet
     except ImportError as error:
@@ -80,6 +79,9 @@ def _read_parquet(path: Path) -> Iterator[NumberedRow]:
         raise TaskError(f"{path}: not readable as Parquet after row {number} ({error})") from error
 
 
+_READERS = {".jsonl": _read_jsonl, ".json": _read_json, ".parquet": _read_parquet}
+
+
 def is_saved_dataset(folder: Path) -> bool:
     """Whether `datasets` wrote this folder with `save_to_disk`."""
     return any((folder / name).is_file() for name in _SAVED_DATASET_FILES)
@@ -91,7 +93,7 @@ def split_files(folder: Path, split: str) -> list[Path]:
     Raises:
         TaskError: there is none; the message lists the files that are there.
     """
-    files = sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
+    files = sorted(path for path in folder.rglob("*") if path.suffix in _READERS and path.is_file())
     names = {path: path.relative_to(folder) for path in files}
     chosen = [
         path
@@ -101,12 +103,12 @@ def split_files(folder: Path, split: str) -> list[Path]:
         or name.stem.startswith((f"{split}-", f"{split}_", f"{split}."))
     ]
     if not chosen:
-        found = ", ".join(map(str, names.values())) or f"no file ends with {', '.join(SUFFIXES)}"
+        found = ", ".join(map(str, names.values())) or f"no file ends with {', '.join(_READERS)}"
         raise TaskError(f"{folder}: no file for split {split!r} ({found}); name one {split}.jsonl, or give its path")
     return chosen
 
 
-def read_hf(name: str, split: str, config: str | None) -> Iterator[NumberedRow]:
+def read_hf(name: str, split: str, config: str | None) -> Iterator[LocatedRow]:
     """The rows of a Hugging Face dataset: a folder that `save_to_disk` wrote, else a name for `load_dataset`.
 
     Raises:
@@ -130,4 +132,4 @@ def read_hf(name: str, split: str, config: str | None) -> Iterator[NumberedRow]:
         raise
     except (OSError, ValueError) as error:
         raise TaskError(f"hf:{name}: cannot load split {split!r} ({error})") from error
-    return enumerate(data, start=1)
+    return locate(enumerate(data, start=1), f"hf:{name}")

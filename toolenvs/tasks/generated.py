@@ -2,6 +2,7 @@
 
 import itertools
 import operator
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from inspect import signature
@@ -14,6 +15,8 @@ from toolenvs.tasks.seeding import Draws, stable_seed
 from toolenvs.tasks.task import Task
 
 Split = Literal["train", "validation", "test"]
+
+_INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
 
 DEFAULT_SIZES: Mapping[str, int] = {"train": 10_000, "validation": 1_000, "test": 1_000}
 
@@ -80,14 +83,9 @@ class GeneratedTaskSet:
         Raises:
             TaskError: no task has it.
         """
-        _, _, digits = task_id.rpartition("/")
-        if (
-            digits.isascii()
-            and digits.isdigit()
-            and task_id == f"{self.name}/{int(digits)}"
-            and int(digits) < len(self)
-        ):
-            return self[int(digits)]
+        index = task_id.removeprefix(f"{self.name}/")
+        if task_id != index and _INDEX.fullmatch(index) and int(index) < self._size:
+            return self[int(index)]
         raise TaskError(f"no task is called {task_id!r}; ids run from '{self.name}/0' to '{self.name}/{len(self) - 1}'")
 
 

@@ -9,7 +9,7 @@ from toolenvs.tasks import generators
 from toolenvs.tasks.discovery import plugin_names
 from toolenvs.tasks.files import is_saved_dataset, read_file, read_hf, split_files
 from toolenvs.tasks.generated import generate
-from toolenvs.tasks.rows import OnBadRow, from_numbered_rows
+from toolenvs.tasks.rows import OnBadRow, from_located_rows
 from toolenvs.tasks.task import TaskSet
 
 _HF_PREFIX = "hf:"
@@ -74,4 +74,4 @@ def load(
         raise TaskError(
             f"{name!r} is neither a generator nor a file that exists; {did_you_mean(name, plugin_names(generators))}"
         )
-    return from_numbered_rows(rows, schema=schema, name=name, on_bad_row=on_bad_row, limit=limit)
+    return from_located_rows(rows, schema=schema, name=name, on_bad_row=on_bad_row, limit=limit)

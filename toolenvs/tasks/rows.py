@@ -9,7 +9,7 @@ from typing import Any, Literal
 from toolenvs.errors import TaskError, did_you_mean
 from toolenvs.tasks import schemas
 from toolenvs.tasks.discovery import plugin, plugin_names
-from toolenvs.tasks.files import NumberedRow, Unreadable
+from toolenvs.tasks.files import LocatedRow, Unreadable, locate
 from toolenvs.tasks.task import Task
 
 OnBadRow = Literal["error", "skip"]
@@ -21,8 +21,8 @@ _FALLBACK_SCHEMA = "plain"
 class Skipped:
     """A row that gave no task."""
 
-    row: int
-    """Its number, from 1; in JSON Lines, the line's."""
+    where: str
+    """Its place, as `train.jsonl: row 3`; rows count from 1, and in JSON Lines they are lines."""
     reason: str
 
 
@@ -78,13 +78,15 @@ def from_rows(
     Raises:
         TaskError: a row cannot be used, no row is left, or no schema or more than one matches.
     """
-    return from_numbered_rows(enumerate(rows, start=1), schema=schema, name=name, on_bad_row=on_bad_row, limit=limit)
+    return from_located_rows(
+        locate(enumerate(rows, start=1), name), schema=schema, name=name, on_bad_row=on_bad_row, limit=limit
+    )
 
 
-def from_numbered_rows(
-    rows: Iterable[NumberedRow], *, schema: str, name: str, on_bad_row: OnBadRow, limit: int | None
+def from_located_rows(
+    rows: Iterable[LocatedRow], *, schema: str, name: str, on_bad_row: OnBadRow, limit: int | None
 ) -> RowTaskSet:
-    """As `from_rows`, for rows that know their number."""
+    """As `from_rows`, for rows that know their place."""
     if on_bad_row not in ("error", "skip"):
         raise TaskError(f"{name}: on_bad_row is {on_bad_row!r}; give 'error' or 'skip'")
     if limit is not None and limit < 1:
@@ -94,21 +96,22 @@ def from_numbered_rows(
     contents: set[tuple[str, tuple[str, ...]]] = set()
     skipped: list[Skipped] = []
     duplicates = 0
-    for number, raw in rows:
+    for index, (where, raw) in enumerate(rows):
         try:
             row = _plain_row(raw)
             reader = reader or detect_schema(row)
-            task = reader.to_task(row, number - 1)
+            task = reader.to_task(row, index)
             _check_encodable(task)
             content = (task.question, task.golds)
             known = tasks.get(task.id)
             repeats = getattr(reader, "REPEATS", False)
             if known is not None and not repeats and (known.question, known.golds) != content:
                 raise TaskError(f"id {task.id!r} is taken by another question; make the ids unique")
-        except TaskError as error:
+        except (TaskError, RecursionError) as error:
+            reason = "is nested too deep to be read" if isinstance(error, RecursionError) else str(error)
             if on_bad_row == "error":
-                raise TaskError(f"{name}: row {number}: {error}") from error
-            skipped.append(Skipped(number, str(error)))
+                raise TaskError(f"{where}: {reason}") from error
+            skipped.append(Skipped(where, reason))
             continue
         if known is not None or (repeats and content in contents):
             duplicates += 1
@@ -118,7 +121,11 @@ def from_numbered_rows(
         if len(tasks) == limit:
             break
     if not tasks:
-        because = f"; all {len(skipped)} rows were skipped, the first because {skipped[0].reason}" if skipped else ""
+        because = (
+            f"; all {len(skipped)} rows were skipped, the first ({skipped[0].where}) because {skipped[0].reason}"
+            if skipped
+            else ""
+        )
         raise TaskError(f"{name}: holds no task{because}")
     return RowTaskSet(name, tuple(tasks.values()), skipped=tuple(skipped), duplicates=duplicates)
 

@@ -5,5 +5,8 @@ Python values; `index` is the row's position, for files without ids. `to_task` r
 names the key; the loader adds the file and the row. A schema whose files repeat rows sets `REPEATS = True`: rows
 with the id or the content of an earlier one are then dropped.
 
+Where the prompt is chat text that was already rendered, `Task.rendered` is set and `messages` is one user message that
+holds the whole of it.
+
 At most one schema besides `plain`, which takes what no other does, should match a row.
 """

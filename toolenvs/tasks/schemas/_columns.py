@@ -19,7 +19,7 @@ def as_text(value: object, key: str) -> str:
         TaskError: it is not.
     """
     if value is None:
-        raise TaskError(f"key {key!r} is missing; add it, or name the file's schema")
+        raise TaskError(f"key {key!r} is missing; add it, or give the file's schema by name")
     if not isinstance(value, str):
         raise TaskError(f"key {key!r} holds {type(value).__name__}; it must be text")
     if not value.strip():

@@ -1,11 +1,9 @@
 """DeepResearcher: the prompt is the question alone; accepted answers are joined by `<|answer_split|>`."""
 
-from toolenvs.errors import TaskError
 from toolenvs.tasks.schemas._columns import (
     Row,
     as_golds,
     as_messages,
-    as_text,
     is_rendered,
     rule,
     source_of,
@@ -30,10 +28,8 @@ def to_task(row: Row, index: int) -> Task:
         TaskError: the prompt or the gold is missing.
     """
     messages = as_messages(row.get("prompt"), "prompt")
-    joined = as_text(rule(row).get("ground_truth"), "reward_model.ground_truth")
-    golds = [part for part in joined.split(_SEPARATOR) if part.strip()]
-    if not golds:
-        raise TaskError("key 'reward_model.ground_truth' holds only separators; fill it in or remove the row")
+    joined = as_golds(rule(row).get("ground_truth"), "reward_model.ground_truth")
+    golds = [part for gold in joined for part in gold.split(_SEPARATOR) if part.strip()]
     return Task(
         id=verl_id(row, index),
         question=user_text(messages, "prompt"),

@@ -18,11 +18,13 @@ def to_task(row: Row, index: int) -> Task:
         TaskError: the prompt or the gold is missing.
     """
     prompt = as_text(row.get("prompt"), "prompt").strip()
-    rendered = is_rendered(as_messages(prompt, "prompt"))
+    messages = as_messages(prompt, "prompt")
+    rendered = is_rendered(messages)
     return Task(
         id=as_id(row.get("id"), index),
         question=prompt,
         golds=as_golds(row.get("answer"), "answer"),
+        messages=messages if rendered else (),
         rendered=rendered,
         source=as_text(row.get("source"), "source"),
         extra=unclaimed(row, *_COLUMNS),

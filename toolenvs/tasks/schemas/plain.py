@@ -47,6 +47,7 @@ def to_task(row: Row, index: int) -> Task:
     if question_column is None:
         raise TaskError(f"no question: none of the keys {', '.join(_QUESTIONS)} is there (found: {', '.join(row)})")
     messages = as_messages(row[question_column], question_column)
+    rendered = is_rendered(messages)
     id_column = _column(row, _IDS)
     answer_column, golds = _golds(row)
     extra_info = as_mapping(row, "extra_info")
@@ -55,8 +56,8 @@ def to_task(row: Row, index: int) -> Task:
         id=as_id(extra_info.get("index") if id_column is None else row[id_column], index),
         question=user_text(messages, question_column),
         golds=golds,
-        messages=() if isinstance(row[question_column], str) else messages,
-        rendered=is_rendered(messages),
+        messages=messages if rendered or not isinstance(row[question_column], str) else (),
+        rendered=rendered,
         source=source_of(row),
         extra=unclaimed(row, *claimed),
     )

@@ -3,7 +3,6 @@
 from toolenvs.tasks.schemas._columns import (
     Row,
     as_golds,
-    as_mapping,
     as_messages,
     as_text,
     is_rendered,
@@ -30,15 +29,20 @@ def to_task(row: Row, index: int) -> Task:
         TaskError: the prompt or the gold is missing.
     """
     messages = as_messages(row.get("prompt"), "prompt")
-    raw_question = row.get("question") or as_mapping(row, "extra_info").get("question")
+    raw_question = row.get("question")
+    rendered = is_rendered(messages)
+    prompt = user_text(messages, "prompt")
+    if raw_question is not None:
+        question = as_text(raw_question, "question").strip()
+    else:
+        # Behind the question of a rendered prompt stands markup: such a prompt is taken whole.
+        question = prompt if rendered else prompt.rpartition(_MARK)[2].strip()
     return Task(
         id=verl_id(row, index),
-        question=user_text(messages, "prompt").rpartition(_MARK)[2].strip()
-        if raw_question is None
-        else as_text(raw_question, "question"),
+        question=question,
         golds=as_golds(rule(row).get("ground_truth"), "reward_model.ground_truth"),
         messages=messages,
-        rendered=is_rendered(messages),
+        rendered=rendered,
         source=source_of(row),
         extra=unclaimed(row, "prompt", "data_source", "question"),
     )
