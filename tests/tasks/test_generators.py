@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 
 from toolenvs import tasks
 from toolenvs.errors import TaskError
-from toolenvs.tasks import generators
-from toolenvs.tasks.discovery import plugin_names
+from toolenvs.tasks.generated import generator_names
 from toolenvs.tasks.task import TaskSet
 
-NAMES = plugin_names(generators)
+NAMES = generator_names()
 SPLITS = ("train", "validation", "test")
 
 every_generator = pytest.mark.parametrize("name", NAMES)

@@ -1,18 +1,20 @@
 """Every schema reads its own rows, from every format, and no schema reads another's."""
 
+import copy
 import json
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from toolenvs import tasks
+from toolenvs import plugins, tasks
 from toolenvs.errors import TaskError
-from toolenvs.tasks import schemas
-from toolenvs.tasks.discovery import plugin, plugin_names
 from toolenvs.tasks.rows import detect_schema
 
-NAMES = plugin_names(schemas)
+SCHEMAS = "toolenvs.tasks.schemas"
+NAMES = plugins.names(SCHEMAS)
 
 EXPECTED = {
     "dapo": [("9a9b6eb4", "What is 2 + 2?\n\nGive an integer.", ("4",)), ("3f2504e0", "What is 17 * 3?", ("51",))],
@@ -57,7 +59,7 @@ def test_every_schema_has_sample_rows(samples):
 def test_rows_are_recognised_by_their_schema_alone(samples, name):
     for row in samples[name]:
         assert detect_schema(row).__name__ == f"toolenvs.tasks.schemas.{name}"
-        others = [n for n in NAMES if n not in (name, "plain") and plugin(schemas, n, what="schema").matches(row)]
+        others = [n for n in NAMES if n not in (name, "plain") and plugins.find(SCHEMAS, n, "matches", "test")(row)]
         assert others == []
 
 
@@ -274,3 +276,35 @@ def test_errors_name_file_row_and_key(samples, write, name, path, value, key):
     kept = tasks.load(file, schema=name, on_bad_row="skip")
     assert len(kept) == 1
     assert [skip.where for skip in kept.skipped] == [f"{file}: row 2"]
+
+
+def paths_of(value: Any) -> list[tuple]:
+    """Every place in a row where a value stands."""
+    steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [(key, *rest) for key, inner in steps for rest in ((), *paths_of(inner))]
+
+
+odd_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.binary(max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(data=st.data(), value=odd_values)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # the rows are copied before they are changed
+def test_any_value_anywhere_is_a_task_or_a_task_error(samples, name, data, value):
+    row = copy.deepcopy(samples[name][0])
+    *way, last = data.draw(st.sampled_from(paths_of(row)))
+    target = row
+    for step in way:
+        target = target[step]
+    target[last] = value
+    for schema in (name, "auto"):
+        try:
+            task = tasks.from_rows([row], schema=schema)[0]
+        except TaskError:
+            continue
+        assert task.question.strip()
+        assert all(isinstance(gold, str) and gold for gold in task.golds)

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any, Literal, get_args
 
+from toolenvs import plugins
 from toolenvs.errors import TaskError, did_you_mean
-from toolenvs.tasks import generators
-from toolenvs.tasks.discovery import plugin
 from toolenvs.tasks.seeding import Draws, stable_seed
 from toolenvs.tasks.task import Task
 
 Split = Literal["train", "validation", "test"]
 
+_GENERATORS = "toolenvs.tasks.generators"
 _INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
 
 DEFAULT_SIZES: Mapping[str, int] = {"train": 10_000, "validation": 1_000, "test": 1_000}
@@ -89,6 +89,11 @@ class GeneratedTaskSet:
         raise TaskError(f"no task is called {task_id!r}; ids run from '{self.name}/0' to '{self.name}/{len(self) - 1}'")
 
 
+def generator_names() -> list[str]:
+    """The modules of `toolenvs.tasks.generators`, sorted."""
+    return plugins.names(_GENERATORS)
+
+
 def generate(
     generator: str, *, split: str = "train", seed: int = 0, size: int | None = None, **options: Any
 ) -> GeneratedTaskSet:
@@ -104,7 +109,9 @@ def generate(
     Raises:
         TaskError: the generator, the split, the size or an option is unknown or out of range.
     """
-    make = plugin(generators, generator, what="generator").make
+    if generator not in generator_names():
+        raise TaskError(f"no generator is called {generator!r}; {did_you_mean(generator, generator_names())}")
+    make = plugins.find(_GENERATORS, generator, "make", "generator")
     if split not in get_args(Split):
         raise TaskError(
             f"generator {generator!r}: no split is called {split!r}; {did_you_mean(split, get_args(Split))}"

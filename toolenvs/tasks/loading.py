@@ -5,10 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from toolenvs.errors import TaskError, did_you_mean
-from toolenvs.tasks import generators
-from toolenvs.tasks.discovery import plugin_names
 from toolenvs.tasks.files import is_saved_dataset, read_file, read_hf, split_files
-from toolenvs.tasks.generated import generate
+from toolenvs.tasks.generated import generate, generator_names
 from toolenvs.tasks.rows import OnBadRow, from_located_rows
 from toolenvs.tasks.task import TaskSet
 
@@ -48,7 +46,7 @@ def load(
     name = str(name_or_path)
     if limit is not None and limit < 1:
         raise TaskError(f"{name}: limit is {limit}; give at least 1")
-    if name in plugin_names(generators):
+    if name in generator_names():
         tasks = generate(name, split=split, seed=seed, size=size, **options)
         if limit is None or limit >= len(tasks):
             return tasks
@@ -72,6 +70,6 @@ def load(
         rows = read_file(path)
     else:
         raise TaskError(
-            f"{name!r} is neither a generator nor a file that exists; {did_you_mean(name, plugin_names(generators))}"
+            f"{name!r} is neither a generator nor a file that exists; {did_you_mean(name, generator_names())}"
         )
     return from_located_rows(rows, schema=schema, name=name, on_bad_row=on_bad_row, limit=limit)

@@ -1,19 +1,20 @@
 """Task sets made of rows: the schema is found, each row becomes a task, repeats are dropped, bad rows reported."""
 
+import importlib
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Literal
 
+from toolenvs import plugins
 from toolenvs.errors import TaskError, did_you_mean
-from toolenvs.tasks import schemas
-from toolenvs.tasks.discovery import plugin, plugin_names
 from toolenvs.tasks.files import LocatedRow, Unreadable, locate
 from toolenvs.tasks.task import Task
 
 OnBadRow = Literal["error", "skip"]
 
+_SCHEMAS = "toolenvs.tasks.schemas"
 _FALLBACK_SCHEMA = "plain"
 
 
@@ -91,7 +92,7 @@ def from_located_rows(
         raise TaskError(f"{name}: on_bad_row is {on_bad_row!r}; give 'error' or 'skip'")
     if limit is not None and limit < 1:
         raise TaskError(f"{name}: limit is {limit}; give at least 1")
-    reader = None if schema == "auto" else plugin(schemas, schema, what="schema")
+    reader = None if schema == "auto" else _schema(schema)
     tasks: dict[str, Task] = {}
     contents: set[tuple[str, tuple[str, ...]]] = set()
     skipped: list[Skipped] = []
@@ -136,13 +137,20 @@ def detect_schema(row: Mapping[str, Any]) -> ModuleType:
     Raises:
         TaskError: none matches, or more than one.
     """
-    readers = {name: plugin(schemas, name, what="schema") for name in plugin_names(schemas)}
+    readers = {name: _schema(name) for name in plugins.names(_SCHEMAS)}
     matching = [name for name, reader in readers.items() if name != _FALLBACK_SCHEMA and reader.matches(row)]
     if len(matching) > 1:
         raise TaskError(f"matches the schemas {' and '.join(matching)}; say which with schema=")
     if not matching and not readers[_FALLBACK_SCHEMA].matches(row):
         raise TaskError(f"no schema matches the keys {', '.join(row)}; schemas: {', '.join(readers)}")
     return readers[matching[0] if matching else _FALLBACK_SCHEMA]
+
+
+def _schema(name: str) -> ModuleType:
+    names = plugins.names(_SCHEMAS)
+    if name not in names:
+        raise TaskError(f"no schema is called {name!r}; {did_you_mean(name, names)}")
+    return importlib.import_module(f"{_SCHEMAS}.{name}")
 
 
 def _plain_row(raw: object) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def _gcd_and_lcm(draws: Draws, difficulty: int) -> _Parts:
 
 
 def _weighted_digits(draws: Draws, difficulty: int) -> _Parts:
-    base, exponent = draws.between(11, 99), draws.between(15 + 20 * difficulty, 40 + 60 * difficulty)
+    base, exponent = draws.between(11, 999), draws.between(15 + 20 * difficulty, 40 + 60 * difficulty)
     question = (
         f"Write {base}^{exponent} in decimal and multiply each digit by its position, counting from 1 at the left. "
         "What is the sum of the products?"
