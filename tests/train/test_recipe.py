@@ -1,0 +1,77 @@
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from toolenvs.errors import ConfigError
+from toolenvs.train.recipe import parse, sentences
+
+
+@dataclass(frozen=True)
+class Args:
+    """Settings."""
+
+    model: str
+    """Where the policy
+    comes from."""
+    steps: int = 10
+    """How many."""
+    lr: float = 0.5
+    """Step size."""
+    clip: float | None = None
+    """Optional."""
+    resume: bool = False
+    """Go on."""
+    env: Mapping[str, Any] = field(default_factory=dict)
+    """Page overrides."""
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    path = tmp_path / "recipe.toml"
+    path.write_text('model = "tiny"\nsteps = 20\nlr = 1\n[env]\n"budget.max_calls" = 2\n"tasks.size" = 5\n')
+    return path
+
+
+def test_command_line_goes_before_recipe_before_defaults(recipe):
+    args = parse(
+        Args,
+        ["--recipe", str(recipe), "--steps=30", "--resume", "--env.tasks.size", "7", "--env.prompt.user", "{question}"],
+    )
+    assert (args.model, args.steps, args.lr, args.clip, args.resume) == ("tiny", 30, 1.0, None, True)
+    assert args.env == {"budget.max_calls": 2, "tasks.size": 7, "prompt.user": "{question}"}
+
+
+def test_a_string_stays_one_and_dashes_are_underscores():
+    assert parse(Args, ["--model", "7"]).model == "7"
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        ([], "missing 'model'"),
+        (["--model", "tiny", "--step", "3"], "unknown option --step; did you mean 'steps'"),
+        (["--model", "tiny", "--steps", "many"], "steps: a whole number is needed"),
+        (["--model", "tiny", "more"], "'more' belongs to no option"),
+        (["--recipe", "nowhere.toml"], "nowhere.toml cannot be read"),
+    ],
+)
+def test_what_is_wrong_is_said(argv, message):
+    with pytest.raises(ConfigError, match=message):
+        parse(Args, argv)
+
+
+def test_a_recipe_with_an_unknown_key_is_refused(recipe):
+    recipe.write_text("model = 'tiny'\nlearning_rate = 1\n")
+    with pytest.raises(ConfigError, match="unknown key 'learning_rate'"):
+        parse(Args, ["--recipe", str(recipe)])
+
+
+def test_help_prints_every_sentence(capsys):
+    with pytest.raises(SystemExit):
+        parse(Args, ["--help"], description="Trains.")
+    printed = capsys.readouterr().out
+    assert all(sentence in printed for sentence in sentences(Args).values())
+    assert sentences(Args)["model"] == "Where the policy comes from."
+    assert "--steps (default 10)" in printed
