@@ -79,7 +79,7 @@ class Meter:
         self.turn_tokens = 0
         self.observation_chars = 0
         self.grace = False
-        """True once the one generation that `last_turn`, `free_text` or `notice` grants has been granted."""
+        """True once the turns are spent and `last_turn`, `free_text` or `notice` has granted one generation more."""
         self._clock = clock
         self._started_s: float | None = None
 

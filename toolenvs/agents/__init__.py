@@ -1,0 +1,1 @@
+"""Who acts in an episode: engines, endpoints, scripts and people."""

@@ -13,7 +13,7 @@ def imitations(turn: str, opening: str, closing: str) -> list[Range]:
         start, stray = turn.find(opening, position), turn.find(closing, position)
         if start < 0 and stray < 0:
             return found
-        if 0 <= stray and (start < 0 or stray < start):
+        if stray >= 0 and (start < 0 or stray < start):
             start = stray
         end = turn.find(closing, start)
         position = len(turn) if end < 0 else end + len(closing)

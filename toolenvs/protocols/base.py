@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol as Interface
-
-from toolenvs.protocols.templates import ChatTemplate
+from typing import Any
+from typing import Protocol as Interface
 
 Message = Mapping[str, str]
 
@@ -50,6 +49,8 @@ class Protocol(Interface):
     """Strings that end a generation; the string itself stays in the turn."""
     markers: tuple[str, ...]
     """Strings that only the policy or the environment may write; neutralised in whatever a tool returns."""
+    turn_end: str
+    """What the environment writes behind a turn that does not end with it; "" where feedback follows directly."""
 
     def parse(self, turn: str) -> Reply:
         """Read one turn. Total: any string gives a `Reply`."""
@@ -57,6 +58,14 @@ class Protocol(Interface):
 
     def observation(self, call: Call | None, content: str) -> Observation:
         """Wrap a tool's feedback, or, for a malformed call, the environment's (`call` is None)."""
+        ...
+
+    def write_call(self, call: Call) -> str:
+        """A turn that makes `call`: what scripts write, and cold starts are made of."""
+        ...
+
+    def write_answer(self, answer: str) -> str:
+        """A turn that ends with `answer`."""
         ...
 
     def reminder(self, reason: str) -> str:
@@ -94,4 +103,4 @@ def merge_assistant(prompt: Sequence[Message], parts: Sequence[tuple[str, str]])
     return messages
 
 
-__all__ = ["Call", "ChatTemplate", "Message", "Observation", "Protocol", "Reply", "answer_in", "merge_assistant"]
+__all__ = ["Call", "Message", "Observation", "Protocol", "Reply", "answer_in", "merge_assistant"]

@@ -67,6 +67,15 @@ class Protocol:
         """The rest of the output block that the policy opened."""
         return Observation("\n", content, f"\n{_FENCE}\n")
 
+    def write_call(self, call: Call) -> str:
+        """The block, and the opening of its output."""
+        code = call.arguments[self._options.argument]
+        return f"{_FENCE}{self._options.language}\n{code}\n{_FENCE}\n{self._output}"
+
+    def write_answer(self, answer: str) -> str:
+        """The answer as it is."""
+        return answer
+
     def reminder(self, reason: str) -> str:
         """The page's reminder."""
         return self._options.remind.format(reason=reason)

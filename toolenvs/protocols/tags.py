@@ -96,6 +96,18 @@ class Protocol:
         """Feedback between the observation tags."""
         return Observation(self._opening, content, self._closing)
 
+    def write_call(self, call: Call) -> str:
+        """The call in its tag, fenced where the page says so."""
+        name, tag = next((name, tag) for name, tag in self._options.calls.items() if tag.tool == call.tool)
+        content = str(call.arguments[tag.argument])
+        if tag.fence:
+            content = f"\n{_FENCE}{tag.fence}\n{content}\n{_FENCE}\n"
+        return f"<{name}>{content}</{name}>"
+
+    def write_answer(self, answer: str) -> str:
+        """The answer in its tag."""
+        return f"<{self._options.answer}>\n{answer}\n</{self._options.answer}>"
+
     def reminder(self, reason: str) -> str:
         """The page's reminder."""
         return self._options.remind.format(reason=reason)

@@ -13,10 +13,15 @@ Message = Mapping[str, str]
 class ChatTemplate(Protocol):
     """Renders messages as text."""
 
-    markers: tuple[str, ...]
-    """Strings that only the template may write."""
-    turn_end: str
-    """What ends an assistant's turn; "" where only the end of the text does."""
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """Strings that only the template may write."""
+        ...
+
+    @property
+    def turn_end(self) -> str:
+        """What ends an assistant's turn; "" where only the end of the text does."""
+        ...
 
     def render(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> str:
         """The prompt, up to where the assistant begins to write."""

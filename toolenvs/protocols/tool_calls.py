@@ -74,6 +74,16 @@ class Protocol:
         """Feedback as a tool message, with the header of the next assistant message behind it."""
         return Observation(self._opening, content, self._closing)
 
+    def write_call(self, call: Call) -> str:
+        """The call as JSON in its tags, and the end of the turn."""
+        name = next((name for name, tool in self._options.names.items() if tool == call.tool), call.tool)
+        body = json.dumps({"name": name, "arguments": dict(call.arguments)}, ensure_ascii=False)
+        return f"<tool_call>\n{body}\n</tool_call>{self.turn_end}"
+
+    def write_answer(self, answer: str) -> str:
+        """The answer as it is, and the end of the turn."""
+        return answer + self.turn_end
+
     def reminder(self, reason: str) -> str:
         """The page's reminder."""
         return self._options.remind.format(reason=reason)

@@ -1,0 +1,1 @@
+"""Tools, one file each; a page names them in `[tools]`."""

@@ -54,8 +54,22 @@ class Tool(Protocol):
     parameters: Mapping[str, Any]
     """JSON schema (type "object") of the arguments."""
 
-    async def open(self, task: Task, seed: int) -> ToolSession:
-        """Start a session for an episode about `task`; the same seed gives the same observations."""
+    async def open(self, task: Task, *, seed: int, progress: float) -> ToolSession:
+        """Start a session for an episode.
+
+        Args:
+            task: what the episode is about.
+            seed: the same seed gives the same observations.
+            progress: how far training has come, 0 to 1, for tools that follow a curriculum.
+        """
+        ...
+
+    async def check(self) -> None:
+        """Run once before the first episode, so that a broken tool is found before any reward is.
+
+        Raises:
+            InfrastructureError: the tool does not work here; the message says why.
+        """
         ...
 
     async def close(self) -> None:

@@ -1,0 +1,71 @@
+"""Agents that follow a script: recorded actions, a function, or the program that a generated task carries."""
+
+from collections.abc import Callable, Sequence
+
+from toolenvs.blueprint import Blueprint
+from toolenvs.errors import TaskError
+from toolenvs.protocols.base import Call
+from toolenvs.rollout.agent import Action, Request
+
+
+class Scripted:
+    """Writes the same actions in every episode, one a turn; the last one again when they run out.
+
+    Args:
+        actions: what to write.
+    """
+
+    def __init__(self, actions: Sequence[str]) -> None:
+        self._actions = list(actions)
+
+    async def act(self, request: Request) -> Action:
+        """The action of this turn."""
+        return Action(text=self._actions[min(request.turn, len(self._actions)) - 1])
+
+    def release(self, key: str) -> None:
+        """Nothing is kept."""
+
+
+class FromFunction:
+    """Writes what a function makes of each request.
+
+    Args:
+        function: from a request to the policy's text.
+    """
+
+    def __init__(self, function: Callable[[Request], str]) -> None:
+        self._function = function
+
+    async def act(self, request: Request) -> Action:
+        """The function's text."""
+        return Action(text=self._function(request))
+
+    def release(self, key: str) -> None:
+        """Nothing is kept."""
+
+
+class Oracle:
+    """Solves generated tasks by running the program that each of them carries: the most that the tool can give.
+
+    Args:
+        blueprint: the environment, whose protocol it writes in.
+    """
+
+    def __init__(self, blueprint: Blueprint) -> None:
+        self._protocol = blueprint.protocol
+
+    async def act(self, request: Request) -> Action:
+        """The task's program first, then what it printed as the answer.
+
+        Raises:
+            TaskError: the task carries no program.
+        """
+        program = request.task.extra.get("program")
+        if not isinstance(program, str):
+            raise TaskError(f"task {request.task.id!r} carries no extra['program']; the oracle needs one")
+        if request.turn == 1:
+            return Action(text=self._protocol.write_call(Call("python", {"code": program})))
+        return Action(text=self._protocol.write_answer(f"\\boxed{{{request.last_result.strip()}}}"))
+
+    def release(self, key: str) -> None:
+        """Nothing is kept."""

@@ -1,0 +1,178 @@
+"""`Blueprint`: a page made runnable. It builds what all episodes of an environment share."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolenvs import page as pages
+from toolenvs import plugins, schema, tasks
+from toolenvs.codec import TokenCodec
+from toolenvs.errors import PageError, TaskError, did_you_mean
+from toolenvs.page import Page
+from toolenvs.protocols.base import Message, Protocol
+from toolenvs.protocols.templates import ChatTemplate, TokenizerTemplate, template
+from toolenvs.rewards.moment import Moment
+from toolenvs.tasks.task import Task, TaskSet
+from toolenvs.tools.base import Tool
+
+
+class Blueprint:
+    """Protocol, tools, judge, reward and tasks of one environment.
+
+    Args:
+        page: the environment.
+        tasks: a task set to use in place of the page's own.
+        tokenizer: a fast tokenizer (or a `TokenCodec`); token budgets bind, and its chat template is used where the
+            page says "chatml".
+
+    Raises:
+        PageError: the page names something that does not exist, or gives it options that it does not have.
+    """
+
+    def __init__(self, page: Page, *, tasks: TaskSet | None = None, tokenizer: Any = None) -> None:
+        self.page = page
+        self.codec = tokenizer if tokenizer is None or isinstance(tokenizer, TokenCodec) else TokenCodec(tokenizer)
+        self._template = self._chat_template()
+        kind, options = page.protocol.kind, page.protocol.options
+        self.protocol: Protocol = _build(
+            "toolenvs.protocols", kind, "Protocol", options, page, "protocol", self._template
+        )
+        self.tools: dict[str, Tool] = {
+            name: _build("toolenvs.tools", name, "Tool", options, page, f"tools.{name}")
+            for name, options in page.tools.items()
+        }
+        self.judge = _named("toolenvs.rewards.judges", page.judge, "name", "Judge", page, "judge")
+        self._terms = {
+            str(term.get("term")): _named("toolenvs.rewards.terms", term, "term", "Term", page, f"reward[{index}]")
+            for index, term in enumerate(page.reward)
+        }
+        self._given_tasks = tasks
+        self._tasks: TaskSet | None = None
+        special = self.codec.special_texts if self.codec else ()
+        self.markers = tuple(dict.fromkeys((*self.protocol.markers, *special)))
+        """Strings that are neutralised in whatever comes from outside."""
+        self._checked = False
+
+    def _chat_template(self) -> ChatTemplate:
+        name = self.page.prompt.template
+        tokenizer = self.codec.tokenizer if self.codec else None
+        if name == "chatml" and getattr(tokenizer, "chat_template", None):
+            return TokenizerTemplate(tokenizer)
+        return template(name, f"{self.page.id}: prompt.template")
+
+    @property
+    def tasks(self) -> TaskSet:
+        """The task set; loaded when it is first asked for.
+
+        Raises:
+            TaskError: it cannot be loaded, or is empty.
+        """
+        if self._tasks is None:
+            self._tasks = self._given_tasks if self._given_tasks is not None else self._load_tasks()
+            if not len(self._tasks):
+                raise TaskError(f"{self.page.id}: tasks.set {self.page.tasks.get('set')!r} holds no task")
+        return self._tasks
+
+    def _load_tasks(self) -> TaskSet:
+        options = dict(self.page.tasks)
+        name = options.pop("set", None)
+        if not isinstance(name, str):
+            raise PageError(f"{self.page.id}: tasks: missing 'set', a generator's name or a file")
+        return tasks.load(name, **options)
+
+    def task(self, which: Any) -> Task:
+        """The task of that id or index; a `Task` is given back as it is.
+
+        Raises:
+            TaskError: there is none.
+        """
+        if isinstance(which, Task):
+            return which
+        if isinstance(which, str):
+            return self.tasks.find(which)
+        try:
+            return self.tasks[int(which)]
+        except (IndexError, TypeError, ValueError):
+            last = len(self.tasks) - 1
+            raise TaskError(f"{self.page.id}: there is no task {which!r}; indices go to {last}") from None
+
+    def prompt_messages(self, task: Task) -> tuple[Message, ...]:
+        """What the episode begins with, in chat form: the page's prompt around the task's question."""
+        prompt = self.page.prompt
+        user = {"role": "user", "content": prompt.user.replace("{question}", task.question)}
+        return ({"role": "system", "content": prompt.system}, user) if prompt.system else (user,)
+
+    def render_prompt(self, task: Task) -> str:
+        """What the policy reads first. A prompt that the task's file rendered already is taken as it is."""
+        if task.rendered:
+            return self.fit(task.messages[-1]["content"] if task.messages else task.question)
+        schemas = [
+            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+            for tool in self.tools.values()
+        ]
+        return self.fit(self.protocol.render_prompt(self.prompt_messages(task), schemas))
+
+    def reward_terms(self, moment: Moment) -> Mapping[str, float]:
+        """Every term of the reward of one turn, by name."""
+        return {name: term(moment) for name, term in self._terms.items()}
+
+    def fit(self, text: str) -> str:
+        """`text`, or what of it the tokenizer can spell."""
+        return self.codec.fit(text) if self.codec else text
+
+    def count(self, text: str) -> int:
+        """Tokens of `text`; 0 where no tokenizer is known, so that token budgets do not bind."""
+        return self.codec.count(text) if self.codec else 0
+
+    async def check(self) -> None:
+        """Run each tool once before the first episode.
+
+        Raises:
+            InfrastructureError: one does not work here.
+        """
+        if not self._checked:
+            for tool in self.tools.values():
+                await tool.check()
+            self._checked = True
+
+    async def close(self) -> None:
+        """Close the tools."""
+        for tool in self.tools.values():
+            await tool.close()
+
+
+def load(page: str | Page, *, tasks: TaskSet | None = None, tokenizer: Any = None, **overrides: Any) -> Blueprint:
+    """The blueprint of a page.
+
+    Args:
+        page: a bundled page's id, a TOML file, or a `Page`.
+        tasks: a task set to use in place of the page's own.
+        tokenizer: see `Blueprint`.
+        overrides: keys of the page; see `toolenvs.page.load`.
+
+    Raises:
+        PageError: no such page, or a key or value is wrong.
+    """
+    if isinstance(page, Page):
+        if overrides:
+            raise PageError(f"{page.id}: a page that was read already takes no overrides; give its id or file")
+        return Blueprint(page, tasks=tasks, tokenizer=tokenizer)
+    return Blueprint(pages.load(page, overrides), tasks=tasks, tokenizer=tokenizer)
+
+
+def _named(package: str, table: Mapping[str, Any], key: str, attribute: str, page: Page, where: str) -> Any:
+    options = dict(table)
+    name = options.pop(key, None)
+    if not isinstance(name, str):
+        known = plugins.names(package)
+        raise PageError(f"{page.id}: {where}: missing {key!r}; {did_you_mean('', known)}")
+    return _build(package, name, attribute, options, page, where)
+
+
+def _build(
+    package: str, name: str, attribute: str, options: Mapping[str, Any], page: Page, where: str, *more: Any
+) -> Any:
+    label = f"{page.id}: {where}"
+    built = plugins.find(package, name, attribute, label)
+    module, _, _ = name.rpartition(":")
+    options_class = plugins.find(package, f"{module}:Options" if module else name, "Options", label)
+    return built(schema.read(options_class, options, label), *more)

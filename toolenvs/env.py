@@ -1,0 +1,191 @@
+"""`ToolEnv`: an environment as a `gymnasium.Env`, whose observations and actions are text."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium as gym
+
+from toolenvs import blueprint, loop, render
+from toolenvs.episode import Episode, Turn
+from toolenvs.errors import TaskError, did_you_mean
+from toolenvs.page import Page
+from toolenvs.spaces import Unicode
+from toolenvs.tasks.task import TaskSet
+
+_RESET_OPTIONS = ("task", "prefix", "progress")
+
+
+class ToolEnv(gym.Env[str, str]):
+    """A language model acts through tools; each step is one turn of it.
+
+    The observation is the new text only, exactly as it stands in the transcript: the rendered prompt after `reset`,
+    the tool's feedback after `step`, "" at the end. The action is the text that the policy wrote this turn; generate
+    it up to one of `info["stop"]`, and keep the stop string in it. `terminated` tells an ending that the task itself
+    has, `truncated` one that a budget or a fault imposed; `info["ending"]` names it. What `info` holds is said in
+    `toolenvs.info`.
+
+    Args:
+        page: a bundled page's id, a TOML file, or a `Page`.
+        render_mode: None, "ansi" or "html".
+        tasks: a task set to use in place of the page's own.
+        tokenizer: a fast tokenizer, for pages whose budgets are in tokens; see `Blueprint`.
+        overrides: keys of the page; see `toolenvs.page.load`.
+
+    Raises:
+        PageError: no such page, or a key or value is wrong.
+    """
+
+    metadata = {"render_modes": ["ansi", "html"]}  # noqa: RUF012 - declared so by gymnasium.Env
+
+    def __init__(
+        self,
+        page: str | Page,
+        *,
+        render_mode: str | None = None,
+        tasks: TaskSet | None = None,
+        tokenizer: Any = None,
+        **overrides: Any,
+    ) -> None:
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise ValueError(f"render_mode {render_mode!r}: {did_you_mean(str(render_mode), ('ansi', 'html'))}")
+        self.blueprint = blueprint.load(page, tasks=tasks, tokenizer=tokenizer, **overrides)
+        self.render_mode = render_mode
+        self._make_spaces()
+        self.episode: Episode | None = None
+
+    def _make_spaces(self) -> None:
+        lengths = self.blueprint.page.spaces
+        self.observation_space = Unicode(lengths.max_observation_chars)
+        self.action_space = Unicode(lengths.max_action_chars)
+
+    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Begin an episode.
+
+        Args:
+            seed: chooses the task and seeds the tools; None goes on with the random stream of the last seed.
+            options: `task` (an id, an index or a `Task`), `prefix` (actions to replay before handing over),
+                `progress` (0 to 1, for curricula).
+
+        Returns:
+            The prompt (and all that the prefix added to it), and `info`.
+
+        Raises:
+            TaskError: no such task, or the prefix ends the episode.
+            InfrastructureError: a tool does not work here.
+        """
+        self.seed(seed)
+        return loop.run(self.areset(options=options))
+
+    async def areset(self, *, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """The asynchronous form of `reset`, without seeding."""
+        chosen = dict(options or {})
+        for key in chosen:
+            if key not in _RESET_OPTIONS:
+                raise TaskError(f"reset: unknown option {key!r}; {did_you_mean(key, _RESET_OPTIONS)}")
+        await self._close_episode()
+        await self.blueprint.check()
+        index, episode_seed = (int(n) for n in self.np_random.integers(1 << 31, size=2))
+        which = chosen.get("task")
+        task = self.blueprint.task(index % len(self.blueprint.tasks) if which is None else which)
+        progress = float(chosen.get("progress", 0.0))
+        episode = self.episode = Episode(self.blueprint, task, seed=episode_seed, progress=progress)
+        text = episode.prompt + await episode.replay(chosen.get("prefix", ()))
+        return text, info(episode, Turn(observation=text))
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Take one turn of the policy.
+
+        Args:
+            action: the text that the policy wrote this turn.
+
+        Returns:
+            New text, reward, terminated, truncated, and `info`.
+
+        Raises:
+            TaskError: no episode is running.
+        """
+        return loop.run(self.astep(action))
+
+    async def astep(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """The asynchronous form of `step`."""
+        if self.episode is None:
+            raise TaskError("call reset before step")
+        if not isinstance(action, str):
+            raise TaskError(f"an action is a str, not {type(action).__name__}")
+        limit = self.blueprint.page.spaces.max_action_chars
+        turn = await self.episode.step(action[:limit], cut_short=len(action) > limit)
+        return turn.observation, turn.reward, turn.terminated, turn.truncated, info(self.episode, turn)
+
+    def seed(self, seed: int | None) -> None:
+        """Seed the random stream that tasks and tools are drawn from; None goes on with the last one."""
+        super().reset(seed=seed)
+
+    def twin(self) -> "ToolEnv":
+        """Another environment over the same blueprint, with no episode yet."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__, episode=None, _np_random=None, _np_random_seed=None)
+        twin._make_spaces()
+        return twin
+
+    def fork(self, n: int = 1) -> list["ToolEnv"]:
+        """`n` independent copies of this environment with its running episode, the tools' state included.
+
+        Raises:
+            TaskError: no episode is running.
+        """
+        return [loop.run(self._afork()) for _ in range(n)]
+
+    async def _afork(self) -> "ToolEnv":
+        if self.episode is None:
+            raise TaskError("call reset before fork")
+        copy = self.twin()
+        copy.np_random = type(self.np_random)(type(self.np_random.bit_generator)())
+        copy.np_random.bit_generator.state = self.np_random.bit_generator.state
+        copy.episode = await self.episode.fork()
+        return copy
+
+    def render(self) -> str | None:
+        """The transcript with authorship shown, as `render_mode` says."""
+        if self.render_mode is None or self.episode is None:
+            return None
+        draw = render.ansi if self.render_mode == "ansi" else render.html
+        return draw(self.episode.transcript)
+
+    def close(self) -> None:
+        """End the running episode and free what it holds. Closing twice is allowed."""
+        loop.run(self._close_episode())
+
+    async def _close_episode(self) -> None:
+        episode, self.episode = self.episode, None
+        if episode is not None:
+            await episode.close()
+
+
+def info(episode: Episode, turn: Turn) -> dict[str, Any]:
+    """What `reset` and `step` tell beside the observation; the keys never change.
+
+    | key | what |
+    |---|---|
+    | `stop` | tuple of stop strings for the next generation |
+    | `messages` | the conversation so far, chat form |
+    | `transcript` | the `Transcript` so far |
+    | `budget` | for each limit: a `Usage` with `used` and `left` |
+    | `calls` | this turn's `ToolCall`s |
+    | `reward_terms` | named parts; they sum to the reward |
+    | `ending` | why the episode ended; None while it runs |
+    | `success` | the task's raw correctness, before any shaping; None while it runs |
+    | `task` | id of the task |
+    | `fault` | what failed, where `ending` is "infrastructure" |
+    """
+    return {
+        "stop": episode.stop,
+        "messages": episode.messages,
+        "transcript": episode.transcript,
+        "budget": episode.usage(),
+        "calls": turn.calls,
+        "reward_terms": dict(turn.reward_terms),
+        "ending": turn.ending,
+        "success": None if episode.verdict is None else episode.verdict.correct,
+        "task": episode.task.id,
+        "fault": turn.fault,
+    }

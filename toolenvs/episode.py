@@ -1,0 +1,426 @@
+"""`Episode`: the turn loop. Asynchronous, and ignorant of Gymnasium, tokenizers and torch.
+
+One turn: read what the policy wrote, run the call in it, wrap and bound what comes back, decide whether the episode
+ends, and pay the reward.
+"""
+
+import asyncio
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolenvs.blueprint import Blueprint
+from toolenvs.budget import Meter, Usage, cut, cut_tokens
+from toolenvs.errors import ForkError, InfrastructureError, JudgeError, TaskError, ToolError
+from toolenvs.protocols.base import Call, Observation, Reply
+from toolenvs.protocols.markers import neutralize
+from toolenvs.rewards.moment import Moment
+from toolenvs.rewards.verdict import Verdict
+from toolenvs.tasks.task import Task
+from toolenvs.tools.base import ToolResult, ToolSession
+from toolenvs.transcript import Author, Segment, Transcript
+
+TERMINATED = frozenset({"answer", "malformed"})
+"""Endings that the task itself has; every other one was imposed by a budget or a fault."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """One call of a turn and what it gave."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    result: str
+    """What the policy read, cut and neutralised."""
+    status: str
+    """"ok", a word of the tool's for what went wrong, "refused" (budget spent), or "infrastructure"."""
+    seconds: float = field(compare=False)
+    """Wall-clock time; equal calls need not take equally long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What one turn led to."""
+
+    observation: str
+    """The new text that the policy reads, exactly as it stands in the transcript; "" at the end."""
+    segments: tuple[Segment, ...] = ()
+    """What the turn added to the transcript, the policy's own part first."""
+    calls: tuple[ToolCall, ...] = ()
+    reward_terms: Mapping[str, float] = field(default_factory=dict)
+    ending: str | None = None
+    fault: str | None = None
+    """What failed, where the ending is "infrastructure"."""
+
+    @property
+    def reward(self) -> float:
+        """Sum of the terms."""
+        return float(sum(self.reward_terms.values()))
+
+    @property
+    def terminated(self) -> bool:
+        """True for an ending that the task itself has."""
+        return self.ending in TERMINATED
+
+    @property
+    def truncated(self) -> bool:
+        """True for an ending that a budget or a fault imposed."""
+        return self.ending is not None and self.ending not in TERMINATED
+
+
+class Episode:
+    """One episode about one task.
+
+    Args:
+        blueprint: the environment.
+        task: what it is about.
+        seed: seed of the tools.
+        progress: how far training has come, 0 to 1.
+    """
+
+    def __init__(self, blueprint: Blueprint, task: Task, *, seed: int = 0, progress: float = 0.0) -> None:
+        self.blueprint = blueprint
+        self.task = task
+        self.seed = seed
+        self.progress = progress
+        self.meter = Meter(blueprint.page.budget)
+        self.prompt_messages = blueprint.prompt_messages(task)
+        self.transcript = Transcript((Segment(Author.PROMPT, blueprint.render_prompt(task)),))
+        self.ending: str | None = None
+        self.verdict: Verdict | None = None
+        self._answer: str | None = None
+        self._sessions: dict[str, ToolSession] = {}
+        self._called: list[Call] = []
+
+    @property
+    def prompt(self) -> str:
+        """What the policy reads first."""
+        return self.transcript.segments[0].text
+
+    @property
+    def stop(self) -> tuple[str, ...]:
+        """Stop strings of the next generation; none once calls are spent and the page says `free_text`."""
+        spent = self.meter.calls_spent() or self.meter.grace
+        return () if spent and self.meter.limits.when_spent == "free_text" else self.blueprint.protocol.stop
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """The conversation so far in chat form."""
+        parts = [(segment.author.value, segment.text) for segment in self.transcript.segments[1:]]
+        return self.blueprint.protocol.messages(self.prompt_messages, parts)
+
+    def usage(self) -> dict[str, Usage]:
+        """What each budget has left."""
+        return self.meter.usage()
+
+    async def step(
+        self,
+        action: str,
+        *,
+        exact: bool = False,
+        tokens: int | None = None,
+        cut_short: bool = False,
+        scored: bool = True,
+    ) -> Turn:
+        """Take one turn of the policy.
+
+        Args:
+            action: what the policy wrote.
+            exact: it was cut at its stop string on tokens already, and stands as it is. Otherwise what follows the
+                first stop string is dropped, and a stop string that the engine dropped is written again.
+            tokens: how many tokens it is, where they are known.
+            cut_short: generation ended at a length limit.
+            scored: False for a replayed turn, which is not trained on.
+
+        Raises:
+            TaskError: the episode has ended already.
+        """
+        if self.ending is not None:
+            raise TaskError(f"the episode about {self.task.id!r} has ended ({self.ending}); reset it before stepping")
+        self.meter.start_turn()
+        limits = self.meter.limits
+        if limits.max_turn_chars is not None and len(action) > limits.max_turn_chars:
+            action, cut_short = action[: limits.max_turn_chars], True
+        if not exact:
+            action = _cut_at(action, self.stop)
+        reply = self.blueprint.protocol.parse(action)
+        written = self._policy_segments(action, reply, scored)
+        self.meter.turn_tokens = self.blueprint.count(action) if tokens is None else tokens
+        self._spend(action, self.meter.turn_tokens)
+        if self._too_long() or cut_short:
+            return await self._finish(written, ending="length", reply=reply)
+        if self.meter.overdue:
+            return await self._finish(written, ending="deadline", reply=reply)
+        if reply.dropped_stop and not exact and self.stop:
+            written.append(Segment(Author.HARNESS, reply.dropped_stop, self.meter.turns))
+        elif reply.dropped_stop:  # an open call at the end of an exact turn was never made
+            reply = Reply(answer=reply.answer, forged=reply.forged)
+        return await self._answer_turn(written, reply)
+
+    async def _answer_turn(self, written: list[Segment], reply: Reply) -> Turn:
+        """Decide what the policy's turn leads to."""
+        page = self.blueprint.page
+        malformed = reply.malformed
+        if reply.calls and reply.calls[0].tool not in self.blueprint.tools:
+            malformed = f"there is no tool {reply.calls[0].tool!r}"
+        elif not reply.calls and reply.answer is None and malformed is None and page.protocol.no_call == "malformed":
+            malformed = "it holds neither a call nor an answer"
+        elif not reply.calls and malformed is None:
+            self._answer = reply.answer
+            return await self._finish(written, ending="answer", reply=reply)
+        if not self.stop and self.meter.limits.when_spent == "free_text":  # the policy has written on to its end
+            self._answer = reply.answer
+            return await self._finish(written, ending="answer", reply=reply)
+        if self.meter.grace:
+            return await self._finish(written, ending="turns", reply=reply)
+        if malformed is not None:
+            if page.protocol.malformed == "end":
+                return await self._finish(written, ending="malformed", reply=reply, malformed=True)
+            return await self._observe(written, self._malformed_observation(malformed), (), malformed=True)
+        return await self._call(written, reply.calls[0])
+
+    async def _call(self, written: list[Segment], call: Call) -> Turn:
+        """Run a call, or say that none is left."""
+        limits = self.meter.limits
+        if self.meter.turns_spent and limits.when_spent == "end":
+            return await self._finish(written, ending="turns")
+        if self.meter.calls_spent(call.tool):
+            if limits.when_spent != "notice":
+                return await self._finish(written, ending="calls")
+            note = limits.notice.format(what="calls")
+            refused = ToolCall(tool=call.tool, arguments=call.arguments, result=note, status="refused", seconds=0.0)
+            return await self._observe(written, self.blueprint.protocol.observation(call, note), (refused,))
+        self.meter.count_call(call.tool)
+        started_s = time.perf_counter()
+        try:
+            result = await self._run(call)
+        except InfrastructureError as error:
+            seconds = time.perf_counter() - started_s
+            made = ToolCall(
+                tool=call.tool, arguments=call.arguments, result="", status="infrastructure", seconds=seconds
+            )
+            return await self._finish(written, ending="infrastructure", calls=(made,), fault=str(error))
+        observation = self._wrap(call, result.text)
+        made = ToolCall(
+            tool=call.tool,
+            arguments=call.arguments,
+            result=observation.content,
+            status=result.status,
+            seconds=time.perf_counter() - started_s,
+        )
+        if self.meter.overdue:
+            return await self._finish(written, ending="deadline", calls=(made,))
+        if limits.when_spent == "truncate" and self.meter.calls_spent():
+            return await self._finish(written, ending="calls", calls=(made,))
+        return await self._observe(written, observation, (made,))
+
+    async def _run(self, call: Call) -> ToolResult:
+        session = self._sessions.get(call.tool)
+        if session is None:
+            tool = self.blueprint.tools[call.tool]
+            session = self._sessions[call.tool] = await tool.open(self.task, seed=self.seed, progress=self.progress)
+        self._called.append(call)
+        limits, remaining_s = self.meter.limits, None
+        if limits.deadline_s is not None:
+            remaining_s = max(limits.deadline_s - self.meter.elapsed_s, 0.0)
+        try:
+            async with asyncio.timeout(remaining_s):
+                return await session.call(call.arguments)
+        except ToolError as error:
+            return ToolResult(text=str(error), status="error")
+        except TimeoutError:
+            return ToolResult(text="", status="timeout")
+
+    def _malformed_observation(self, reason: str) -> Observation | str:
+        """What answers a malformed call: wrapped feedback, or bare text of the harness."""
+        page, protocol = self.blueprint.page.protocol, self.blueprint.protocol
+        if page.malformed == "empty":
+            return self._wrap(None, page.malformed_text)
+        if page.malformed == "ignore":
+            return "\n"
+        reminder = protocol.reminder(neutralize(reason, self.blueprint.markers))
+        return protocol.observation(None, reminder) if protocol.turn_end else reminder
+
+    def _wrap(self, call: Call | None, text: str) -> Observation:
+        """Cut, neutralise and wrap feedback; the wrapper always survives the cut."""
+        limits, blueprint = self.meter.limits, self.blueprint
+        text = blueprint.fit(text)
+        if limits.max_observation_chars is not None:
+            text = cut(text, limits.max_observation_chars, limits.keep, limits.ellipsis)
+        if limits.max_observation_tokens is not None:
+            text = cut_tokens(text, limits.max_observation_tokens, limits.keep, limits.ellipsis, self._count_neutral)
+        return blueprint.protocol.observation(call, neutralize(text, blueprint.markers))
+
+    def _count_neutral(self, text: str) -> int:
+        return self.blueprint.count(neutralize(text, self.blueprint.markers))
+
+    async def _observe(
+        self,
+        written: list[Segment],
+        observation: Observation | str,
+        calls: tuple[ToolCall, ...],
+        *,
+        malformed: bool = False,
+    ) -> Turn:
+        """Append feedback and go on, or end where a budget leaves no room for it."""
+        turn, protocol, limits = self.meter.turns, self.blueprint.protocol, self.meter.limits
+        if self.meter.turns_spent and limits.when_spent in ("end", "truncate"):
+            return await self._finish(written, ending="turns", calls=calls, malformed=malformed)
+        feedback: list[Segment] = []
+        if protocol.turn_end and not (written and written[-1].text.rstrip("\n").endswith(protocol.turn_end)):
+            feedback.append(Segment(Author.HARNESS, protocol.turn_end, turn))
+        if isinstance(observation, str):
+            feedback.append(Segment(Author.HARNESS, observation, turn))
+        else:
+            author = Author.TOOL if calls and calls[0].status != "refused" else Author.HARNESS
+            note = "\n" + limits.notice.format(what="turns") if self._last_turn_is_noticed else ""
+            parts = [
+                Segment(author, text, turn, verbatim=text is observation.content)
+                for text in (observation.opening, observation.content)
+                if text
+            ]
+            parts += [Segment(Author.HARNESS, note, turn)] if note else []
+            feedback += [*parts, Segment(author, observation.closing, turn)]
+        text = "".join(segment.text for segment in feedback)
+        if not self._fits(text):
+            return await self._finish(written, ending="length", calls=calls, malformed=malformed)
+        self._spend(text, self.blueprint.count(text))
+        self.meter.observation_chars = len(text)
+        self.meter.grace = self.meter.turns_spent
+        added = (*written, *feedback)
+        self.transcript = self.transcript.append(added)
+        terms = self.blueprint.reward_terms(self._moment(malformed=malformed))
+        shown = "".join(segment.text for segment in added if segment.author is not Author.POLICY)
+        return Turn(observation=shown, segments=added, calls=calls, reward_terms=terms)
+
+    @property
+    def _last_turn_is_noticed(self) -> bool:
+        return self.meter.turns_spent and self.meter.limits.when_spent == "notice"
+
+    async def _finish(
+        self,
+        written: list[Segment],
+        *,
+        ending: str,
+        reply: Reply | None = None,
+        calls: tuple[ToolCall, ...] = (),
+        malformed: bool = False,
+        fault: str | None = None,
+    ) -> Turn:
+        """End the episode, judge it and pay."""
+        if reply is not None and reply.answer is not None:
+            self._answer = reply.answer
+        self.transcript = self.transcript.append(written)
+        self.ending = ending
+        terms: Mapping[str, float] = {}
+        if ending != "infrastructure":
+            moment = self._moment(malformed=malformed)
+            try:
+                self.verdict = await self.blueprint.judge(moment)
+                if self.verdict.failed:
+                    raise JudgeError(f"the judge failed on task {self.task.id!r}")
+                terms = self.blueprint.reward_terms(self._moment(malformed=malformed))
+            except JudgeError as error:
+                self.ending, self.verdict, fault = "infrastructure", None, str(error)
+        await self.close()
+        return Turn(
+            observation="",
+            segments=tuple(written),
+            calls=calls,
+            reward_terms=terms,
+            ending=self.ending,
+            fault=fault,
+        )
+
+    def _moment(self, *, malformed: bool) -> Moment:
+        return Moment(
+            task=self.task,
+            transcript=self.transcript,
+            answer=self._answer,
+            ending=self.ending,
+            calls=self.meter.calls,
+            malformed=malformed,
+            verdict=self.verdict,
+        )
+
+    def _policy_segments(self, action: str, reply: Reply, scored: bool) -> list[Segment]:
+        """The policy's turn, with what it forged set apart."""
+        turn, segments, position = self.meter.turns, [], 0
+        for start, end in (*reply.forged, (len(action), len(action))):
+            if position < start:
+                segments.append(Segment(Author.POLICY, action[position:start], turn, scored=scored))
+            if start < end:
+                segments.append(Segment(Author.POLICY, action[start:end], turn, scored=False))
+            position = end
+        return segments
+
+    def _spend(self, text: str, tokens: int) -> None:
+        self.meter.response_chars += len(text)
+        self.meter.response_tokens += tokens
+
+    def _fits(self, text: str) -> bool:
+        """True where feedback fits the response; one that fits exactly is kept."""
+        limit = self.meter.limits.max_response_tokens
+        return limit is None or self.meter.response_tokens + self.blueprint.count(text) <= limit
+
+    def _too_long(self) -> bool:
+        limits, meter = self.meter.limits, self.meter
+        turn, response = limits.max_turn_tokens, limits.max_response_tokens
+        return (turn is not None and meter.turn_tokens > turn) or (
+            response is not None and meter.response_tokens > response
+        )
+
+    async def replay(self, actions: Sequence[str], *, scored: bool = False) -> str:
+        """Take recorded turns, and give all that they added to the transcript.
+
+        Raises:
+            TaskError: one of them ends the episode.
+        """
+        start = len(self.transcript.text)
+        for number, action in enumerate(actions, start=1):
+            turn = await self.step(action, scored=scored)
+            if turn.ending is not None:
+                raise TaskError(f"prefix action {number} of {len(actions)} ends the episode ({turn.ending})")
+        return self.transcript.text[start:]
+
+    async def fork(self) -> "Episode":
+        """An independent copy of the running episode, the tools' state included.
+
+        A tool whose state cannot be copied is given a fresh session that runs the episode's calls again, with a
+        warning.
+        """
+        copy = Episode(self.blueprint, self.task, seed=self.seed, progress=self.progress)
+        copy.transcript, copy.ending, copy.verdict = self.transcript, self.ending, self.verdict
+        copy._answer, copy._called = self._answer, self._called[:]
+        copy.meter.__dict__.update(self.meter.__dict__, calls_per_tool=dict(self.meter.calls_per_tool))
+        for name, session in self._sessions.items():
+            try:
+                copy._sessions[name] = await session.fork()
+            except ForkError as error:
+                warnings.warn(f"{name} cannot be copied ({error}); its calls are run again", stacklevel=2)
+                copy._sessions[name] = await self._rerun(name)
+        return copy
+
+    async def _rerun(self, name: str) -> ToolSession:
+        session = await self.blueprint.tools[name].open(self.task, seed=self.seed, progress=self.progress)
+        for call in self._called:
+            if call.tool == name:
+                try:
+                    await session.call(call.arguments)
+                except ToolError:
+                    continue  # it failed the first time too
+        return session
+
+    async def close(self) -> None:
+        """Close the tools' sessions. Closing twice is allowed."""
+        sessions, self._sessions = self._sessions, {}
+        for session in sessions.values():
+            await session.close()
+
+
+def _cut_at(action: str, stop: Sequence[str]) -> str:
+    """`action` up to the end of the first stop string in it."""
+    ends = [action.find(marker) + len(marker) for marker in stop if marker in action]
+    return action[: min(ends)] if ends else action

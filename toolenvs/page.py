@@ -1,0 +1,178 @@
+"""Pages: an environment as one TOML file, and the same file with some of its keys overridden."""
+
+import copy
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from toolenvs import assets, plugins, schema
+from toolenvs.budget import Limits
+from toolenvs.errors import PageError, did_you_mean
+
+Table = Mapping[str, Any]
+Malformed = Literal["empty", "ignore", "remind", "end", "penalize"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paper:
+    """Where the environment comes from."""
+
+    title: str
+    url: str
+    note: str = ""
+    """What differs from the paper, or from its released code."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """What the policy reads first."""
+
+    user: str
+    """The user message; `{question}` is the task's question."""
+    system: str = ""
+    """The system message; "" for none."""
+    template: str = "chatml"
+    """Chat template: "chatml" or "plain"; a tokenizer given to the environment replaces "chatml" by its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtocolTable:
+    """How calls and answers are written. Further keys of `[protocol]` are the options of its kind."""
+
+    kind: str
+    """A module of `toolenvs.protocols`: "tags", "fences", "tool_calls"."""
+    malformed: Malformed = "empty"
+    """What a malformed call leads to:
+    `empty` (ReTool): an observation that holds `malformed_text`; `ignore` (ToRL): nothing runs, a newline is added and
+    the policy goes on; `remind` (Search-R1): feedback that says what was wrong; `end`: the episode ends;
+    `penalize` (RAGEN): as `remind`, and the reward term `malformed` is paid."""
+    malformed_text: str = "None"
+    """The observation of `empty`."""
+    no_call: Literal["answer", "malformed"] = "answer"
+    """What a turn without call and without answer is: the policy's final reply, or a malformed call."""
+    options: Table = field(default_factory=dict)
+    """Filled from the further keys."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spaces:
+    """Lengths of the Gymnasium spaces, in code points."""
+
+    max_action_chars: int = 65_536
+    max_observation_chars: int = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One environment. `tools`, `judge`, `reward` and `tasks` hold the options of what they name."""
+
+    id: str
+    """Name and version, such as "ReTool-v0"; the file's name."""
+    summary: str
+    """One sentence for lists."""
+    paper: Paper
+    prompt: Prompt
+    protocol: ProtocolTable
+    tools: Mapping[str, Table]
+    """Options of each tool, by its name, a module of `toolenvs.tools`."""
+    budget: Limits = field(default_factory=Limits)
+    judge: Table
+    """`name`, a module of `toolenvs.rewards.judges`, and its options."""
+    reward: tuple[Table, ...]
+    """Terms that are summed: `term`, a module of `toolenvs.rewards.terms`, and its options."""
+    tasks: Table
+    """`set`, a generator or a file, and the options of its loader."""
+    spaces: Spaces = field(default_factory=Spaces)
+
+
+def page_files() -> dict[str, Path]:
+    """Every bundled page by its id."""
+    return {path.stem: path for path in sorted(assets.folder("envs").glob("*.toml"))}
+
+
+def load(path: str | Path, overrides: Table | None = None) -> Page:
+    """Read a page and override some of its keys.
+
+    Args:
+        path: a bundled page's id (with or without "toolenvs/"), or a TOML file.
+        overrides: by key: a section (`budget={"max_calls": 2}`, merged into the page's), a dotted name
+            (`{"budget.max_calls": 2}`), or a key that only one section has (`max_calls=2`).
+
+    Raises:
+        PageError: no such page, or a key or value of it is wrong; the message names file and key.
+    """
+    name = str(path).removeprefix("toolenvs/")
+    files = page_files()
+    file = files.get(name, Path(path))
+    if not file.is_file():
+        raise PageError(f"there is no page {name!r}; {did_you_mean(name, files)}")
+    try:
+        table = tomllib.loads(file.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise PageError(f"{file.name}: not TOML: {error}") from None
+    return parse({"id": file.stem, **table}, file.name, overrides)
+
+
+def parse(table: Table, where: str, overrides: Table | None = None) -> Page:
+    """A page from its table; see `load`."""
+    merged = copy.deepcopy(dict(table))
+    for key, value in (overrides or {}).items():
+        _override(merged, key, value, where)
+    protocol = merged.get("protocol")
+    if isinstance(protocol, Mapping):  # what is not a common key is an option of the kind
+        common = set(schema.fields(ProtocolTable)) - {"options"}
+        options = {key: value for key, value in protocol.items() if key not in common}
+        merged["protocol"] = {key: value for key, value in protocol.items() if key in common} | {"options": options}
+    return schema.read(Page, merged, where)
+
+
+def _override(table: dict[str, Any], key: str, value: Any, where: str) -> None:
+    sections = schema.fields(Page)
+    if key in sections:
+        path = [key]
+    elif "." in key:
+        path = key.split(".")
+    else:
+        homes = [home for home, keys in _leaves(table).items() if key in keys]
+        if not homes:
+            known = sections.keys() | {leaf for keys in _leaves(table).values() for leaf in keys}
+            raise PageError(f"{where}: unknown key {key!r}; {did_you_mean(key, known)}")
+        if len(homes) > 1:
+            choices = " or ".join(repr(f"{home}.{key}") for home in homes)
+            raise PageError(f"{where}: {key!r} stands in several sections: say {choices}")
+        path = [*homes[0].split("."), key]
+    for name in path[:-1]:
+        table = table.setdefault(name, {})
+        if not isinstance(table, dict):
+            raise PageError(f"{where}: {name!r} in {key!r} is not a table")
+    table[path[-1]] = _merge(table.get(path[-1]), value)
+
+
+def _merge(old: Any, new: Any) -> Any:
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        return {**old, **{key: _merge(old.get(key), value) for key, value in new.items()}}
+    return new
+
+
+def _leaves(table: Table) -> dict[str, set[str]]:
+    """The keys that each section may hold, by the section's dotted name."""
+    leaves = {
+        "paper": set(schema.fields(Paper)),
+        "prompt": set(schema.fields(Prompt)),
+        "protocol": set(schema.fields(ProtocolTable)) - {"options"},
+        "budget": set(schema.fields(Limits)),
+        "spaces": set(schema.fields(Spaces)),
+        "tasks": set(table.get("tasks", ())) | {"set", "split", "size", "limit", "difficulty"},
+    }
+    kind = table.get("protocol", {}).get("kind")
+    if isinstance(kind, str):
+        leaves["protocol"] |= set(schema.fields(plugins.find("toolenvs.protocols", kind, "Options", "protocol.kind")))
+    for tool in table.get("tools", ()):
+        leaves[f"tools.{tool}"] = set(schema.fields(plugins.find("toolenvs.tools", tool, "Options", "tools")))
+    judge = table.get("judge", {}).get("name")
+    if isinstance(judge, str):
+        options = plugins.find("toolenvs.rewards.judges", judge, "Options", "judge.name")
+        leaves["judge"] = {"name", *schema.fields(options)}
+    return leaves

@@ -1,0 +1,31 @@
+"""Register every page with Gymnasium under "toolenvs/"."""
+
+from pathlib import Path
+
+import gymnasium as gym
+
+from toolenvs.page import page_files
+
+
+def register(id: str, page: str | Path) -> None:
+    """Register one page. Gymnasium's own wrappers are left off: `ToolEnv` orders and checks its calls itself.
+
+    Args:
+        id: the environment's id, such as "mine/MyTool-v0".
+        page: a bundled page's id or a TOML file.
+    """
+    gym.register(
+        id=id,
+        entry_point="toolenvs.env:ToolEnv",
+        vector_entry_point="toolenvs.vector:ToolVectorEnv",
+        disable_env_checker=True,
+        order_enforce=False,
+        kwargs={"page": str(page)},
+    )
+
+
+def register_pages() -> None:
+    """Register every bundled page."""
+    for name in page_files():
+        if f"toolenvs/{name}" not in gym.registry:
+            register(f"toolenvs/{name}", name)

@@ -1,0 +1,1 @@
+"""Judges of correctness, one file each; a page names one in `[judge]`."""

@@ -1,0 +1,25 @@
+"""What a judge and a reward term may look at."""
+
+from dataclasses import dataclass
+
+from toolenvs.rewards.verdict import Verdict
+from toolenvs.tasks.task import Task
+from toolenvs.transcript import Transcript
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """An episode right after a turn."""
+
+    task: Task
+    transcript: Transcript
+    answer: str | None
+    """The final answer as the protocol read it; None where there is none."""
+    ending: str | None
+    """Why the episode ended; None while it runs."""
+    calls: int
+    """Tool calls run so far."""
+    malformed: bool
+    """True where this turn attempted a call that could not be read."""
+    verdict: Verdict | None = None
+    """The judge's, once the episode has ended."""

@@ -1,0 +1,212 @@
+"""Run episodes with an agent: many at once, each waiting for its own tool only."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from toolenvs.blueprint import Blueprint
+from toolenvs.episode import Episode, Turn
+from toolenvs.errors import InfrastructureError
+from toolenvs.rollout.agent import Action, Agent, Request
+from toolenvs.rollout.trajectory import CallRecord, Trajectory
+from toolenvs.tasks.task import Task
+from toolenvs.tokens import TokenTranscript, cut_at_stop
+from toolenvs.transcript import Author
+
+_SEED_STEP = 1_000_003  # a prime, so that turns and episodes do not meet in one seed
+
+
+async def collect(
+    blueprint: Blueprint,
+    agent: Agent,
+    tasks: Sequence[Task],
+    *,
+    n: int = 1,
+    seed: int = 0,
+    concurrency: int = 256,
+    retries: int = 1,
+    progress: float = 0.0,
+    on_trajectory: Callable[[Trajectory], None] | None = None,
+) -> list[Trajectory]:
+    """`n` episodes of every task.
+
+    Args:
+        blueprint: the environment; with a tokenizer, trajectories hold tokens.
+        agent: who acts.
+        tasks: what about.
+        n: episodes of each task; they form a group.
+        seed: seed of everything; equal seeds give equal trajectories, as far as the agent is deterministic.
+        concurrency: episodes that run at once.
+        retries: how often an episode that infrastructure ended is run again, from its beginning.
+        progress: how far training has come, 0 to 1.
+        on_trajectory: told of each trajectory as it ends.
+
+    Returns:
+        The trajectories, task by task; those that infrastructure ended to the last are among them (`failed`).
+    """
+    await blueprint.check()
+    gate = asyncio.Semaphore(concurrency)
+    width = len(str(len(tasks) * n))
+
+    async def one(index: int) -> Trajectory:
+        async with gate:
+            task = tasks[index // n]
+            for attempt in range(retries + 1):
+                trajectory = await run_episode(
+                    blueprint,
+                    agent,
+                    task,
+                    key=f"{index:0{width}d}.{attempt}",
+                    group=str(index // n),
+                    seed=seed * _SEED_STEP + index,
+                    progress=progress,
+                )
+                if not trajectory.failed:
+                    break
+            if on_trajectory is not None:
+                on_trajectory(trajectory)
+            return trajectory
+
+    async with asyncio.TaskGroup() as running:
+        jobs = [running.create_task(one(index)) for index in range(len(tasks) * n)]
+    return [job.result() for job in jobs]
+
+
+async def run_episode(
+    blueprint: Blueprint,
+    agent: Agent,
+    task: Task,
+    *,
+    key: str = "0",
+    group: str = "0",
+    seed: int = 0,
+    progress: float = 0.0,
+) -> Trajectory:
+    """One episode, from the prompt to its end."""
+    started_s = time.perf_counter()
+    record = _Record(Episode(blueprint, task, seed=seed, progress=progress))
+    episode = record.episode
+    try:
+        while episode.ending is None:
+            try:
+                action = await agent.act(record.request(key, seed))
+            except InfrastructureError as error:
+                return record.trajectory(key, group, started_s, ending="infrastructure", fault=str(error))
+            record.add(await record.take(action))
+        return record.trajectory(key, group, started_s, ending=episode.ending, fault=record.fault)
+    finally:
+        agent.release(key)
+        await episode.close()
+
+
+@dataclass(slots=True)
+class _Record:
+    """What is known of a running episode."""
+
+    episode: Episode
+    tokens: TokenTranscript = field(default_factory=TokenTranscript)
+    rewards: list[float] = field(default_factory=list)
+    terms: dict[str, float] = field(default_factory=dict)
+    calls: list[CallRecord] = field(default_factory=list)
+    fault: str | None = None
+    tokenized: bool = True
+    """False once an agent answered with text, whose tokens nobody sampled."""
+
+    def __post_init__(self) -> None:
+        codec = self.episode.blueprint.codec
+        if codec is None:
+            self.tokenized = False
+        else:
+            self.tokens.append_environment(codec.encode(self.episode.prompt), Author.PROMPT, 0)
+
+    def request(self, key: str, seed: int) -> Request:
+        episode = self.episode
+        turn = episode.meter.turns + 1
+        return Request(
+            key=key,
+            task=episode.task,
+            turn=turn,
+            text=episode.transcript.text,
+            messages=episode.messages,
+            last_result=self.calls[-1].result if self.calls else "",
+            ids=self.tokens.context() if self.tokenized else None,
+            stop=episode.stop,
+            max_new_tokens=episode.meter.tokens_left(),
+            seed=seed * _SEED_STEP + turn,
+        )
+
+    async def take(self, action: Action) -> Turn:
+        codec = self.episode.blueprint.codec
+        if action.ids is None or codec is None:
+            self.tokenized = False
+            return await self.episode.step(action.text, cut_short=action.cut_short)
+        kept = cut_at_stop(action.ids, self.episode.stop, codec)
+        ids = action.ids[:kept]
+        turn = await self.episode.step(
+            codec.decode(ids), exact=True, tokens=kept, cut_short=action.cut_short and kept == len(action.ids)
+        )
+        number = self.episode.meter.turns
+        unscored = _unscored_tokens(turn, ids, codec.decode)
+        self.tokens.append_policy(ids, action.logprobs[:kept], number, unscored=unscored, version=action.version)
+        for segment in turn.segments:
+            if segment.author is not Author.POLICY:
+                encoded = codec.encode(segment.text, verbatim=segment.verbatim)
+                self.tokens.append_environment(encoded, segment.author, number)
+        return turn
+
+    def add(self, turn: Turn) -> None:
+        self.rewards.append(turn.reward)
+        self.fault = turn.fault
+        for name, value in turn.reward_terms.items():
+            self.terms[name] = self.terms.get(name, 0.0) + value
+        self.calls += [
+            CallRecord(
+                turn=self.episode.meter.turns,
+                tool=call.tool,
+                arguments=dict(call.arguments),
+                result=call.result,
+                status=call.status,
+                seconds=call.seconds,
+            )
+            for call in turn.calls
+        ]
+
+    def trajectory(self, key: str, group: str, started_s: float, *, ending: str, fault: str | None) -> Trajectory:
+        episode = self.episode
+        return Trajectory(
+            key=key,
+            group=group,
+            env=episode.blueprint.page.id,
+            task=episode.task.id,
+            question=episode.task.question,
+            golds=episode.task.golds,
+            seed=episode.seed,
+            transcript=episode.transcript,
+            tokens=self.tokens if self.tokenized else None,
+            turn_rewards=tuple(self.rewards),
+            reward_terms=self.terms,
+            ending=ending,
+            success=None if episode.verdict is None else float(episode.verdict.correct),
+            fault=fault,
+            calls=tuple(self.calls),
+            usage={name: float(usage.used) for name, usage in episode.usage().items()},
+            seconds=time.perf_counter() - started_s,
+        )
+
+
+def _unscored_tokens(
+    turn: Turn, ids: Sequence[int], decode: Callable[[Sequence[int]], str]
+) -> list[tuple[int, int]]:
+    """Token ranges that overlap the policy's unscored segments."""
+    ranges: list[tuple[int, int]] = []
+    position = 0
+    for segment in turn.segments:
+        if segment.author is not Author.POLICY:
+            continue
+        start, position = position, position + len(segment.text)
+        if not segment.scored:
+            first = max((k for k in range(len(ids) + 1) if len(decode(ids[:k])) <= start), default=0)
+            last = min((k for k in range(len(ids) + 1) if len(decode(ids[:k])) >= position), default=len(ids))
+            ranges.append((first, last))
+    return ranges

@@ -1,0 +1,111 @@
+"""`Trajectory`: an episode as training, evaluation and the viewer share it."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from toolenvs.tokens import TokenTranscript
+from toolenvs.transcript import Author, Segment, Transcript
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRecord:
+    """One tool call."""
+
+    turn: int
+    tool: str
+    arguments: dict[str, Any]
+    result: str
+    status: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trajectory:
+    """A finished episode."""
+
+    key: str
+    """Identity of the episode within its run."""
+    group: str
+    """Shared by the episodes of one task that are compared with one another."""
+    env: str
+    """The page's id."""
+    task: str
+    """The task's id."""
+    question: str
+    golds: tuple[str, ...]
+    seed: int
+    transcript: Transcript
+    tokens: TokenTranscript | None
+    """None where the rollout knew no tokenizer."""
+    turn_rewards: tuple[float, ...]
+    """Reward of turn 1, 2, ..."""
+    reward_terms: dict[str, float]
+    """Sum of each term over the turns; together they are the return."""
+    ending: str
+    success: float | None
+    """The task's raw correctness; None after an infrastructure failure."""
+    fault: str | None = None
+    calls: tuple[CallRecord, ...] = ()
+    usage: dict[str, float] = field(default_factory=dict)
+    """What each budget had used."""
+    seconds: float = 0.0
+    """Wall-clock time of the episode."""
+
+    @property
+    def reward(self) -> float:
+        """The return: sum of the rewards."""
+        return float(sum(self.turn_rewards))
+
+    @property
+    def failed(self) -> bool:
+        """True where infrastructure failed, so that nothing may be learned from it."""
+        return self.ending == "infrastructure"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for a line of JSON."""
+        data = {name: getattr(self, name) for name in _PLAIN}
+        data["golds"], data["turn_rewards"] = list(self.golds), list(self.turn_rewards)
+        data["transcript"] = [
+            [s.author.value, s.text, s.turn, s.scored, s.verbatim] for s in self.transcript.segments
+        ]
+        data["tokens"] = self.tokens.to_json() if self.tokens else None
+        data["calls"] = [asdict(call) for call in self.calls]
+        return data
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Trajectory":
+        """The inverse of `to_json`; every invariant of the transcripts is checked again.
+
+        Raises:
+            TranscriptError: an invariant is broken.
+        """
+        plain = {name: data[name] for name in _PLAIN if name in data}
+        plain["golds"], plain["turn_rewards"] = tuple(data["golds"]), tuple(data["turn_rewards"])
+        segments = [
+            Segment(Author(author), text, turn, scored, verbatim)
+            for author, text, turn, scored, verbatim in data["transcript"]
+        ]
+        return cls(
+            **plain,
+            transcript=Transcript().append(segments),
+            tokens=TokenTranscript.from_json(data["tokens"]) if data["tokens"] else None,
+            calls=tuple(CallRecord(**call) for call in data["calls"]),
+        )
+
+
+_PLAIN = (
+    "key",
+    "group",
+    "env",
+    "task",
+    "question",
+    "golds",
+    "seed",
+    "turn_rewards",
+    "reward_terms",
+    "ending",
+    "success",
+    "fault",
+    "usage",
+    "seconds",
+)

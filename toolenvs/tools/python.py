@@ -1,0 +1,160 @@
+"""The Python interpreter as a tool: a fresh one for every call, or one that an episode keeps."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from toolenvs import sandbox
+from toolenvs.errors import ForkError, SandboxError, ToolError
+from toolenvs.tasks.task import Task
+from toolenvs.tools.base import ToolResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The keys of `[tools.python]`."""
+
+    session: Literal["stateless", "stateful"] = "stateless"
+    """A fresh interpreter for every call, or one that keeps its state through the episode."""
+    backend: str = "local"
+    """Where programs run; see `toolenvs.sandbox.open`."""
+    min_isolation: str = "fork"
+    """The weakest isolation that is accepted; the strongest that works here is used."""
+    timeout_s: float = 5.0
+    """Wall-clock seconds that one call may take."""
+    memory_mb: int = 512
+    """Memory that a program may use on top of the interpreter's own."""
+    output_chars: int = 65_536
+    """Characters of output that leave the sandbox; the budget cuts further."""
+    shows: Literal["stdout", "stdout_and_stderr"] = "stdout"
+    """What a program that ended well gives."""
+    echo: bool = False
+    """Whether the value of a last expression is shown where nothing was printed."""
+    on_error: Literal["last_line", "traceback", "output_and_traceback"] = "last_line"
+    """What a program that raised gives: the last line of its traceback, all of it, or both streams."""
+    on_timeout: str = "TimeoutError: the program ran longer than {timeout_s:g} s"
+    """What a program that ran too long gives."""
+    empty: str = ""
+    """What a program without output gives."""
+    strip: bool = True
+    """Whether white space around the output is dropped."""
+    description: str = "Runs a Python program and returns what it prints."
+    """Shown to models that choose functions by their schema."""
+
+
+class Tool:
+    """A Python interpreter. Programs run in the process-wide sandbox of these options."""
+
+    name: ClassVar[str] = "python"
+    parameters: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "properties": {"code": {"type": "string", "description": "The Python program to run."}},
+        "required": ["code"],
+    }
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.description = options.description
+
+    def box(self) -> Any:
+        """The sandbox that this process shares."""
+        options = self.options
+        return sandbox.shared(
+            backend=options.backend,
+            min_isolation=options.min_isolation,
+            memory_mb=options.memory_mb,
+            output_chars=options.output_chars,
+        )
+
+    async def check(self) -> None:
+        """Compute 6 * 7 once.
+
+        Raises:
+            SandboxError: no sandbox can be had, or it computes something else.
+        """
+        result = await self.box().arun("print(6 * 7)", timeout_s=max(self.options.timeout_s, 5.0))
+        if result.stdout.strip() != "42":
+            answer = f"{result.status} {result.stdout!r} {result.error or ''}"
+            raise SandboxError(f"the sandbox answered 6 * 7 with {answer}")
+
+    async def open(self, task: Task, *, seed: int, progress: float) -> "Session":
+        """A session; the sandbox is touched by its first call."""
+        return Session(self, seed)
+
+    async def close(self) -> None:
+        """Nothing: the process shares the sandbox and closes it when it exits."""
+
+
+class Session:
+    """The interpreter of one episode."""
+
+    def __init__(self, tool: Tool, seed: int, live: Any = None) -> None:
+        self._tool = tool
+        self._seed = seed
+        self._live = live
+
+    async def call(self, arguments: Mapping[str, Any]) -> ToolResult:
+        """Run `arguments["code"]`.
+
+        Raises:
+            ToolError: there is no code, or it is no text.
+            SandboxError: the sandbox failed.
+        """
+        code = arguments.get("code")
+        if not isinstance(code, str):
+            raise ToolError("the argument 'code' must be a string that holds a Python program")
+        options = self._tool.options
+        started_s = time.perf_counter()
+        if options.session == "stateless":
+            result = await self._tool.box().arun(code, timeout_s=options.timeout_s, seed=self._seed)
+        else:
+            if self._live is None:
+                self._live = await self._tool.box().asession(seed=self._seed)
+            result = await self._live.arun(code, timeout_s=options.timeout_s)
+            if result.status in _ENDS_SESSION:
+                await self.close()  # the next call finds a fresh interpreter, as after a crash of a notebook's kernel
+        seconds = time.perf_counter() - started_s
+        data = {"stdout": result.stdout, "stderr": result.stderr, "value": result.value, "truncated": result.truncated}
+        return ToolResult(text=_shown(result, options), status=result.status, data=data, seconds=seconds)
+
+    async def fork(self) -> "Session":
+        """A copy of the interpreter as it is.
+
+        Raises:
+            ForkError: it holds threads or anything else that cannot be copied.
+        """
+        if self._live is None:
+            return Session(self._tool, self._seed)
+        try:
+            return Session(self._tool, self._seed, await self._live.afork())
+        except SandboxError as error:
+            raise ForkError(str(error)) from error
+
+    async def close(self) -> None:
+        """Stop the interpreter."""
+        live, self._live = self._live, None
+        if live is not None:
+            await live.aclose()
+
+
+_ENDS_SESSION = ("crashed", "memory", "output")
+
+
+def _shown(result: Any, options: Options) -> str:
+    """What the model reads of a result."""
+    if result.status == "timeout":
+        text = options.on_timeout.format(timeout_s=options.timeout_s)
+    elif result.status == "ok":
+        text = result.stdout + (result.stderr if options.shows == "stdout_and_stderr" else "")
+        if options.echo and not text and result.value is not None:
+            text = result.value
+    elif options.on_error == "last_line":
+        text = result.error or result.status
+    elif options.on_error == "traceback":
+        text = result.stderr or result.error or result.status
+    else:
+        text = result.stdout + (result.stderr or result.error or result.status)
+    if options.strip:
+        text = text.strip()
+    return text or options.empty
