@@ -14,16 +14,23 @@ def test_muon_takes_hidden_matrices_and_never_the_embedding(model):
     assert len(matrices) + len(others) == len(list(model.parameters()))
 
 
-def test_warm_up_scales_the_first_steps():
+@pytest.mark.parametrize(
+    ("schedule", "steps"),
+    [
+        ({"warmup_steps": 4}, [0.025, 0.05, 0.075, 0.1, 0.1]),
+        ({"decay_steps": 4}, [0.1, 0.075, 0.05, 0.025, 0.0]),
+    ],
+)
+def test_the_schedule_scales_the_steps(schedule, steps):
     layer = torch.nn.Linear(2, 2, bias=False)
-    optimizers = Optimizers(layer, lr=0.1, warmup_steps=4, max_grad_norm=None)
+    optimizers = Optimizers(layer, lr=0.1, max_grad_norm=None, **schedule)
     moved = []
     for _ in range(5):
         before = layer.weight.detach().clone()
         layer.weight.sum().backward()
         optimizers.step()
         moved.append(float((before - layer.weight.detach()).mean()))
-    assert moved == pytest.approx([0.025, 0.05, 0.075, 0.1, 0.1], rel=1e-3)
+    assert moved == pytest.approx(steps, rel=1e-3, abs=1e-6)
 
 
 def test_a_gradient_that_is_not_finite_leaves_the_weights(model):

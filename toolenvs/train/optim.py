@@ -23,9 +23,17 @@ def split_parameters(model: nn.Module) -> tuple[list[nn.Parameter], list[nn.Para
 
 
 class Optimizers:
-    """Both optimizers as one: a step, a state, one warm-up.
+    """Both optimizers as one: a step, a state, one schedule.
 
-    With `muon_lr` 0 there is no Muon, and AdamW takes every parameter, as published recipes have it.
+    Args:
+        model: whose parameters are trained.
+        lr: of AdamW, at its peak.
+        muon_lr: of Muon, at its peak; with 0 there is no Muon, and AdamW takes every parameter.
+        weight_decay: decoupled, of both.
+        betas: of AdamW.
+        warmup_steps: steps over which the rates rise to their peaks.
+        decay_steps: steps, counted from the first, at whose end the rates have fallen to 0; None keeps them constant.
+        max_grad_norm: gradients are scaled down to this norm; None leaves them as they are.
     """
 
     def __init__(
@@ -37,6 +45,7 @@ class Optimizers:
         weight_decay: float = 0.0,
         betas: tuple[float, float] = (0.9, 0.999),
         warmup_steps: int = 0,
+        decay_steps: int | None = None,
         max_grad_norm: float | None = 1.0,
     ) -> None:
         matrices, others = split_parameters(model)
@@ -48,6 +57,7 @@ class Optimizers:
             self._optimizers.append(Muon(matrices, lr=muon_lr, weight_decay=weight_decay))
         self._peaks = [[group["lr"] for group in optimizer.param_groups] for optimizer in self._optimizers]
         self._warmup_steps = warmup_steps
+        self._decay_steps = decay_steps
         self._max_grad_norm = max_grad_norm
         self._steps = 0
 
@@ -59,14 +69,20 @@ class Optimizers:
         limit = self._max_grad_norm if self._max_grad_norm is not None else float("inf")
         norm = float(nn.utils.clip_grad_norm_(self._parameters, limit))
         if norm < float("inf"):
+            scale = self._schedule()
             self._steps += 1
-            warm = min(1.0, self._steps / self._warmup_steps) if self._warmup_steps else 1.0
             for optimizer, peaks in zip(self._optimizers, self._peaks, strict=True):
                 for group, peak in zip(optimizer.param_groups, peaks, strict=True):
-                    group["lr"] = peak * warm
+                    group["lr"] = peak * scale
                 optimizer.step()
         self.zero_grad()
         return norm
+
+    def _schedule(self) -> float:
+        """What the next step's rates are, as a share of their peaks."""
+        warm = min(1.0, (self._steps + 1) / self._warmup_steps) if self._warmup_steps else 1.0
+        left = max(0.0, 1 - self._steps / self._decay_steps) if self._decay_steps else 1.0
+        return warm * left
 
     def zero_grad(self) -> None:
         """Forget all gradients."""

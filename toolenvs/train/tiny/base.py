@@ -5,6 +5,7 @@ answer. A network learns to look back and copy slowly, and from tool transcripts
 teaches it once, for every tool.
 """
 
+import hashlib
 import random
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,7 +47,7 @@ def train_base(
     """
     tokenizer = build_tokenizer()
     model = build_model(tokenizer, seed)
-    optimizers = Optimizers(model, lr=ADAMW_LR, muon_lr=MUON_LR, warmup_steps=WARMUP_STEPS)
+    optimizers = Optimizers(model, lr=ADAMW_LR, muon_lr=MUON_LR, warmup_steps=WARMUP_STEPS, decay_steps=steps)
     rng = random.Random(seed)
     for step in range(steps):
         batch = pad([copy_text(tokenizer, rng) for _ in range(BATCH)])
@@ -58,6 +59,12 @@ def train_base(
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def fingerprint() -> str:
+    """Twelve hexadecimal digits that change with the source of anything that decides what the base phase gives."""
+    sources = [Path(__file__).with_name(name).read_bytes() for name in ("tokenizer.py", "model.py", "base.py")]
+    return hashlib.sha256(b"".join(sources)).hexdigest()[:12]
 
 
 def copy_text(tokenizer: "PreTrainedTokenizerFast", rng: random.Random) -> TokenSequence:
