@@ -73,7 +73,7 @@ class ToolEnv(gym.Env[str, str]):
             TaskError: no such task, or the prefix ends the episode.
             InfrastructureError: a tool does not work here.
         """
-        self.seed(seed)
+        self.reseed(seed)
         return loop.run(self.areset(options=options))
 
     async def areset(self, *, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
@@ -116,7 +116,7 @@ class ToolEnv(gym.Env[str, str]):
         turn = await self.episode.step(action[:limit], cut_short=len(action) > limit)
         return turn.observation, turn.reward, turn.terminated, turn.truncated, info(self.episode, turn)
 
-    def seed(self, seed: int | None) -> None:
+    def reseed(self, seed: int | None) -> None:
         """Seed the random stream that tasks and tools are drawn from; None goes on with the last one."""
         super().reset(seed=seed)
 

@@ -7,36 +7,46 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-_local = threading.local()
+
+
+class _Loop:
+    """An event loop, closed with its owner; a forked child has to make its own."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.pid = os.getpid()
+
+    def __del__(self) -> None:
+        if self.pid == os.getpid() and not self.loop.is_running():
+            self.loop.close()
+
+
+class _Kept(threading.local):
+    mine: _Loop | None = None
+
+
+_kept = _Kept()
+_lock = threading.Lock()
+_shared: _Loop | None = None
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """The result of `coroutine`, run on this thread's own loop.
 
-    Where a loop is running in this thread already (a notebook), another thread's loop runs it.
+    Where a loop is running in this thread already (a notebook), a loop of another thread runs it.
     """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return _loop().run_until_complete(coroutine)
-    return asyncio.run_coroutine_threadsafe(coroutine, _background()).result()
-
-
-def _loop() -> asyncio.AbstractEventLoop:
-    loop: asyncio.AbstractEventLoop | None = getattr(_local, "loop", None)
-    if loop is None or loop.is_closed() or _local.pid != os.getpid():
-        loop, _local.pid = asyncio.new_event_loop(), os.getpid()
-        _local.loop = loop
-    return loop
-
-
-_lock = threading.Lock()
-_shared: dict[int, asyncio.AbstractEventLoop] = {}
+    if asyncio._get_running_loop() is not None:
+        return asyncio.run_coroutine_threadsafe(coroutine, _background()).result()
+    mine = _kept.mine
+    if mine is None or mine.pid != os.getpid():
+        mine = _kept.mine = _Loop()
+    return mine.loop.run_until_complete(coroutine)
 
 
 def _background() -> asyncio.AbstractEventLoop:
+    global _shared
     with _lock:
-        if os.getpid() not in _shared:
-            loop = _shared[os.getpid()] = asyncio.new_event_loop()
-            threading.Thread(target=loop.run_forever, name="toolenvs-loop", daemon=True).start()
-        return _shared[os.getpid()]
+        if _shared is None or _shared.pid != os.getpid():
+            _shared = _Loop()
+            threading.Thread(target=_shared.loop.run_forever, name="toolenvs-loop", daemon=True).start()
+        return _shared.loop

@@ -63,7 +63,7 @@ class ToolVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
             raise ValueError(f"seed and reset_mask need one value for each of the {self.num_envs} environments")
         which = np.flatnonzero(mask)
         for index in which:
-            self.envs[index].seed(seeds[int(index)])
+            self.envs[index].reseed(seeds[int(index)])
         begun = loop.run(_gather([self.envs[index].areset(options=chosen) for index in which]))
         infos: dict[str, Any] = {}
         for index, (text, info) in zip(which, begun, strict=True):
