@@ -3,7 +3,9 @@ import io
 
 import pytest
 
+from toolenvs.errors import TaskError
 from toolenvs.tasks.generated import generate
+from toolenvs.tasks.task import Task
 from toolenvs.train.tiny.demos import Demonstration
 
 COUNT = 1500
@@ -36,17 +38,17 @@ def test_a_guess_is_wrong_and_looks_like_an_answer(demonstrations):
 
 
 def test_the_result_is_answered_where_it_is_believed_and_a_number():
-    demo = Demonstration(program="print(2*3)", believes=True, guess="8")
-    assert demo.first_turn() == "<code>\n```python\nprint(2*3)\n```\n</code>"
-    assert demo.next_turn("\n<interpreter>\n6\n</interpreter>\n\n") == "<answer>\n\\boxed{6}\n</answer>"
-    error = "\n<interpreter>\nSyntaxError: unmatched ')' (line 1)\n</interpreter>\n\n"
-    assert demo.next_turn(error) == "<answer>\n\\boxed{8}\n</answer>"
-    doubting = Demonstration(program="print(2*3)", believes=False, guess="8")
-    assert doubting.next_turn("\n6\n") == "<answer>\n\\boxed{8}\n</answer>"
-    assert Demonstration(program=None, believes=True, guess="8").first_turn() == "<answer>\n\\boxed{8}\n</answer>"
+    believing = Demonstration(program="print(2*3)", believes=True, guess="8")
+    assert [believing.answer(result) for result in ("6\n", "-6", "SyntaxError: line 1", "")] == ["6", "-6", "8", "8"]
+    assert Demonstration(program="print(2*3)", believes=False, guess="8").answer("6") == "8"
 
 
 def test_a_demonstration_depends_on_task_and_seed_alone(demonstrations):
     task, demo = demonstrations[3]
     assert Demonstration.of(task, seed=0) == demo
     assert any(Demonstration.of(task, seed=1) != demo for task, demo in demonstrations[:10])
+
+
+def test_other_tasks_are_refused():
+    with pytest.raises(TaskError, match="arithmetic"):
+        Demonstration.of(Task(id="0", question="Who?", golds=("me",)), seed=0)

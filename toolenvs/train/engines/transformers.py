@@ -12,7 +12,7 @@ matrix products of another size.
 import inspect
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -51,7 +51,7 @@ class _Row:
     """How many of the cached tokens stand at the beginning of this context."""
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
-    finish: str | None = None
+    finish: Literal["stop", "eos", "length"] | None = None
 
 
 class TransformersEngine(Engine):
@@ -218,7 +218,7 @@ class TransformersEngine(Engine):
         logits: Tensor = output.logits[:, -1].float()
         return logits
 
-    def _finish(self, row: _Row) -> str | None:
+    def _finish(self, row: _Row) -> Literal["stop", "eos", "length"] | None:
         """Why the row ends with its newest token, or None where it goes on."""
         if row.ids[-1] in self._eos:
             return "eos"

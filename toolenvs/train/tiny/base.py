@@ -68,12 +68,13 @@ def fingerprint() -> str:
 
 
 def copy_text(tokenizer: "PreTrainedTokenizerFast", rng: random.Random) -> TokenSequence:
-    """A few lines, each followed by itself, spelt the same or without its spaces; only the repetitions are trained."""
+    """Two lines, each followed by itself, as it is or, both times, without its spaces; only repetitions are trained."""
     ids: list[int] = []
     mask: list[int] = []
+    respelt = rng.random() < 0.5
     for _ in range(PAIRS_PER_TEXT):
         line = " ".join(_word(rng) for _ in range(rng.randint(1, MAX_WORDS)))
-        again = line.replace(" ", "") if rng.random() < 0.5 else line
+        again = line.replace(" ", "") if respelt else line
         for text, author in ((line + "\n", Mask.ENVIRONMENT), (again + "\n", Mask.POLICY)):
             part = tokenizer.encode(text, add_special_tokens=False)
             ids += part

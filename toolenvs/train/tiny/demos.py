@@ -8,6 +8,10 @@ then it does not believe the result. What a policy learns from it is the protoco
 import re
 from dataclasses import dataclass
 
+from toolenvs.blueprint import Blueprint
+from toolenvs.errors import ConfigError, TaskError
+from toolenvs.protocols.base import Call
+from toolenvs.rollout.agent import Action, Request
 from toolenvs.tasks.seeding import Draws
 from toolenvs.tasks.task import Task
 
@@ -18,9 +22,7 @@ FAULTY_PERCENT = 15
 IGNORING_PERCENT = 10
 """Of those, answers that are a guess in spite of the result."""
 
-_CALL = "<code>\n```python\n{program}\n```\n</code>"
-_ANSWER = "<answer>\n\\boxed{{{answer}}}\n</answer>"
-_RESULT = re.compile(r"^-?[0-9]+$", re.MULTILINE)
+_NUMBER = re.compile(r"-?[0-9]+")
 _OPERATORS = "+-*"
 
 
@@ -42,7 +44,12 @@ class Demonstration:
         Args:
             task: with one integer as its gold and, in `extra["program"]`, a program that prints it.
             seed: another seed gives another demonstration of the same task.
+
+        Raises:
+            TaskError: the task is none of the generator "arithmetic".
         """
+        if task.source != "arithmetic":
+            raise TaskError(f"task {task.id!r} is no arithmetic: set tasks.set to 'arithmetic' for demonstrations")
         draws = Draws("demonstration", seed, task.id)
         calls, faulty, ignores = (
             draws.below(100) < percent for percent in (TOOL_PERCENT, FAULTY_PERCENT, IGNORING_PERCENT)
@@ -54,18 +61,44 @@ class Demonstration:
             guess=_wrong(task.gold, draws),
         )
 
-    def first_turn(self) -> str:
-        """A call, or the guess."""
-        return self._answer(self.guess) if self.program is None else _CALL.format(program=self.program)
+    def answer(self, result: str) -> str:
+        """What is answered after a call: its result, if that is a number and believed, else the guess."""
+        return result.strip() if self.believes and _NUMBER.fullmatch(result.strip()) else self.guess
 
-    def next_turn(self, observation: str) -> str:
-        """The answer after an observation: the number on a line of its own, if there is one and it is believed."""
-        result = _RESULT.search(observation)
-        return self._answer(result.group() if self.believes and result else self.guess)
 
-    @staticmethod
-    def _answer(answer: str) -> str:
-        return _ANSWER.format(answer=answer)
+class Demonstrator:
+    """An agent that acts out demonstrations, as if it had sampled their tokens; its log-probabilities are 0.
+
+    Args:
+        blueprint: the environment, whose protocol and tokenizer it writes with.
+        seed: of what it does.
+
+    Raises:
+        ConfigError: the blueprint has no tokenizer, or one without an end-of-text token.
+    """
+
+    def __init__(self, blueprint: Blueprint, seed: int) -> None:
+        if blueprint.codec is None or getattr(blueprint.codec.tokenizer, "eos_token_id", None) is None:
+            raise ConfigError(
+                "demonstrations need an environment that was built with a tokenizer that has an EOS token"
+            )
+        self._protocol = blueprint.protocol
+        self._codec = blueprint.codec
+        self._end: int = blueprint.codec.tokenizer.eos_token_id
+        self._seed = seed
+
+    async def act(self, request: Request) -> Action:
+        """A call in the first turn of most episodes, else an answer and the end of the text."""
+        demonstration = Demonstration.of(request.task, self._seed)
+        if request.turn == 1 and demonstration.program is not None:
+            ids = self._codec.encode(self._protocol.write_call(Call("python", {"code": demonstration.program})))
+        else:
+            answer = demonstration.answer(request.last_result)
+            ids = [*self._codec.encode(self._protocol.write_answer(f"\\boxed{{{answer}}}")), self._end]
+        return Action(ids=tuple(ids), logprobs=(0.0,) * len(ids))
+
+    def release(self, key: str) -> None:
+        """Nothing is kept."""
 
 
 def _spoilt(program: str, draws: Draws) -> str:
