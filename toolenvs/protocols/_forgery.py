@@ -5,12 +5,13 @@ from collections.abc import Sequence
 Range = tuple[int, int]
 
 
-def imitations(turn: str, opening: str, closing: str) -> list[Range]:
+def imitations(turn: str, opening: str, closing: str, *, stray_closings: bool = True) -> list[Range]:
     """Ranges from each `opening` to the `closing` behind it (or to the end), and each stray `closing`."""
     found: list[Range] = []
     position = 0
     while True:
-        start, stray = turn.find(opening, position), turn.find(closing, position)
+        start = turn.find(opening, position)
+        stray = turn.find(closing, position) if stray_closings else -1
         if start < 0 and stray < 0:
             return found
         if stray >= 0 and (start < 0 or stray < start):

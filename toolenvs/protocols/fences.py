@@ -56,7 +56,7 @@ class Protocol:
                 return Reply(calls=(call,), forged=_forgery.merge(forged), dropped_stop=separator + self._output)
             return Reply(forged=_forgery.merge(forged))
         if turn[behind:].strip():  # the policy went on and filled the block itself
-            forged += _forgery.imitations(turn, self._output, f"\n{_FENCE}")
+            forged += _forgery.imitations(turn, self._output, f"\n{_FENCE}", stray_closings=False)
             return Reply(forged=_forgery.merge(forged))
         blocks = list(self._block.finditer(_forgery.blank(turn[: behind - len(self._output)], forged)))
         if not blocks:
