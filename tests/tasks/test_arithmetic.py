@@ -48,6 +48,12 @@ def test_worked_solutions_hold_step_by_step(difficulty, index):
     assert steps[-1].endswith(f" = {task.gold}")
 
 
+def test_negative_right_operands_are_bracketed_in_solutions():
+    solutions = [task.extra["solution"] for task in tasks.load("arithmetic", difficulty=3, size=300)]
+    assert any(" (-" in solution for solution in solutions)
+    assert not any(re.search(r"[+*-] -", solution) for solution in solutions)
+
+
 def test_parentheses_hold_operations():
     for task in tasks.load("arithmetic", difficulty=5, size=100):
         assert not re.search(r"\(\d+\)", task.question)
@@ -55,7 +61,11 @@ def test_parentheses_hold_operations():
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"operands": 2}, "operands is 2; give 3 to 20"), ({"digits": 13}, "digits is 13; give 1 to 12")],
+    [
+        ({"operands": 2}, "operands is 2; give 3 to 20"),
+        ({"digits": 13}, "digits is 13; give 1 to 12"),
+        ({"operands": 3.0}, "operands is 3.0;"),
+    ],
 )
 def test_knobs_out_of_range_are_refused(options, message):
     with pytest.raises(TaskError, match=message):

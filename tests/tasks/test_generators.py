@@ -153,7 +153,14 @@ def test_published_tasks_never_change(name, question):
 
 
 @every_generator
-@pytest.mark.parametrize("difficulty", [-1, 6, "hard", 1.5])
+@pytest.mark.parametrize("difficulty", [-1, 6, "hard", 1.0, True, None])
 def test_difficulty_out_of_range_is_refused(name, difficulty):
     with pytest.raises(TaskError, match="give 0 to 5"):
         tasks.load(name, difficulty=difficulty)
+
+
+@every_generator
+@pytest.mark.parametrize("options", [{"size": 5.0}, {"size": 10**19}, {"seed": "0"}, {"seed": None}])
+def test_sizes_and_seeds_are_whole_numbers(name, options):
+    with pytest.raises(TaskError, match="a whole number"):
+        tasks.load(name, **options)

@@ -126,6 +126,12 @@ def test_named_datasets_go_through_load_dataset(monkeypatch):
     assert asked == [(("owner/name", "main"), {"split": "test"})]
 
 
+def test_errors_in_datasets_count_rows_from_one(monkeypatch):
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: datasets.Dataset.from_list([*QA, {"question": ""}]))
+    with pytest.raises(TaskError, match=r"^hf:owner/name: row 6: "):
+        tasks.load("hf:owner/name")
+
+
 def test_a_dataset_that_cannot_be_loaded_is_a_task_error(monkeypatch):
     def load_dataset(*args, **kwargs):
         raise datasets.exceptions.DatasetNotFoundError("no such dataset")
@@ -141,7 +147,7 @@ def test_a_dataset_that_cannot_be_loaded_is_a_task_error(monkeypatch):
         ("arithmetics", {}, "neither a generator nor a file that exists; did you mean 'arithmetic'"),
         ("missing.jsonl", {}, "'missing.jsonl' is neither"),
         ("arithmetic", {"split": "tests"}, "did you mean 'test'"),
-        ("arithmetic", {"size": 0}, "size is 0; give at least 1"),
+        ("arithmetic", {"size": 0}, "size is 0; give 1 to"),
         ("arithmetic", {"limit": -1}, "limit is -1; give at least 1"),
         ("arithmetic", {"dificulty": 1}, "no option 'dificulty'; did you mean 'difficulty'"),
         ("hf:x", {"sizes": 1}, "no option 'sizes' for rows"),

@@ -40,7 +40,7 @@ def test_a_dataset_in_memory_is_rows():
 
 def test_repeats_of_dapo_are_dropped_by_index_and_by_content(samples):
     first, second, again = samples["dapo"]
-    again["prompt"][0]["content"] += " "
+    again["reward_model"]["ground_truth"] = "four"
     other_index = {**first, "extra_info": {**first["extra_info"], "index": "fresh"}}
     rows = tasks.from_rows([first, second, again, other_index])
     assert [task.id for task in rows] == ["9a9b6eb4", "3f2504e0"]

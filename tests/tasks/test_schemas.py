@@ -184,6 +184,22 @@ def test_the_verl_port_of_search_r1_is_recognised_by_its_source(samples):
     assert tasks.from_rows([row])[0].source == "searchR1_nq"
 
 
+def test_the_question_is_asked_last_except_in_finished_conversations(samples):
+    example = [{"role": "user", "content": "An example."}, {"role": "assistant", "content": "Its answer."}]
+    row = samples["torl"][0]
+    row["prompt"][1:1] = example
+    assert tasks.from_rows([row])[0].question == "Solve 2x = 1."
+    conversation = samples["retool_sft"][1]
+    conversation["messages"].append({"role": "user", "content": "Thank you."})
+    assert tasks.from_rows([conversation])[0].question == "What is 2^9?"
+
+
+def test_a_rendered_search_r1_prompt_is_its_own_question(samples, rendered_prompt):
+    row = samples["search_r1"][0]
+    row["prompt"][0]["content"] = rendered_prompt.replace("Find trials.", "Question: Find trials.")
+    assert tasks.from_rows([row])[0].question == row["prompt"][0]["content"]
+
+
 def test_sft_conversations_go_through_whole(samples):
     first = samples["retool_sft"][0]
     call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "code_interpreter"}}]}

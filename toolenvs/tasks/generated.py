@@ -16,6 +16,8 @@ from toolenvs.tasks.task import Task
 Split = Literal["train", "validation", "test"]
 
 _GENERATORS = "toolenvs.tasks.generators"
+_MAX_SIZE = 10**18
+_MAX_SEED = 2**128
 _INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
 
 DEFAULT_SIZES: Mapping[str, int] = {"train": 10_000, "validation": 1_000, "test": 1_000}
@@ -30,6 +32,16 @@ class Problem:
     program: str
     """A short Python program that prints the answer."""
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+def require_whole_number(value: object, what: str, low: int, high: int) -> None:
+    """Refuse anything but an integer from `low` to `high`.
+
+    Raises:
+        TaskError: the message begins with `what`.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise TaskError(f"{what} is {value!r}; give {low} to {high}, a whole number")
 
 
 def split_of(question: str) -> Split:
@@ -121,6 +133,6 @@ def generate(
         if option not in known:
             raise TaskError(f"generator {generator!r} has no option {option!r}; {did_you_mean(option, known)}")
     count = DEFAULT_SIZES[split] if size is None else size
-    if count < 1:
-        raise TaskError(f"generator {generator!r}: size is {count}; give at least 1")
+    require_whole_number(count, f"generator {generator!r}: size", 1, _MAX_SIZE)
+    require_whole_number(seed, f"generator {generator!r}: seed", -_MAX_SEED, _MAX_SEED)
     return GeneratedTaskSet(generator, split=split, seed=seed, size=count, make=make(**options))

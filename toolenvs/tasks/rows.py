@@ -122,12 +122,10 @@ def from_located_rows(
         if len(tasks) == limit:
             break
     if not tasks:
-        because = (
-            f"; all {len(skipped)} rows were skipped, the first ({skipped[0].where}) because {skipped[0].reason}"
-            if skipped
-            else ""
-        )
-        raise TaskError(f"{name}: holds no task{because}")
+        if skipped:
+            where, reason = skipped[0].where, skipped[0].reason
+            raise TaskError(f"{name}: all {len(skipped)} rows were skipped, the first ({where}) because {reason}")
+        raise TaskError(f"{name}: holds no task; give a file with at least one row")
     return RowTaskSet(name, tuple(tasks.values()), skipped=tuple(skipped), duplicates=duplicates)
 
 

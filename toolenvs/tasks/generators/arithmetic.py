@@ -8,8 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from toolenvs.errors import TaskError
-from toolenvs.tasks.generated import Problem
+from toolenvs.tasks.generated import Problem, require_whole_number
 from toolenvs.tasks.seeding import Draws
 
 Operator = Literal["+", "-", "*"]
@@ -68,15 +67,12 @@ def make(*, difficulty: int = 0, operands: int | None = None, digits: int | None
     Raises:
         TaskError: a value is out of range.
     """
-    if difficulty not in range(len(_SIZES)):
-        raise TaskError(f"arithmetic: difficulty is {difficulty!r}; give 0 to {len(_SIZES) - 1}")
+    require_whole_number(difficulty, "arithmetic: difficulty", 0, len(_SIZES) - 1)
     default_operands, default_digits = _SIZES[difficulty]
     operand_count = default_operands if operands is None else operands
     digit_count = default_digits if digits is None else digits
-    if operand_count not in range(3, _MAX_OPERANDS + 1):
-        raise TaskError(f"arithmetic: operands is {operands!r}; give 3 to {_MAX_OPERANDS}")
-    if digit_count not in range(1, _MAX_DIGITS + 1):
-        raise TaskError(f"arithmetic: digits is {digits!r}; give 1 to {_MAX_DIGITS}")
+    require_whole_number(operand_count, "arithmetic: operands", 3, _MAX_OPERANDS)
+    require_whole_number(digit_count, "arithmetic: digits", 1, _MAX_DIGITS)
 
     def problem(draws: Draws) -> Problem:
         while True:

@@ -8,8 +8,7 @@ mostly count, so that each checks the other.
 import math
 from collections.abc import Callable
 
-from toolenvs.errors import TaskError
-from toolenvs.tasks.generated import Problem
+from toolenvs.tasks.generated import Problem, require_whole_number
 from toolenvs.tasks.seeding import Draws
 
 _MAX_DIFFICULTY = 5
@@ -155,8 +154,7 @@ def make(*, difficulty: int = 0) -> Callable[[Draws], Problem]:
     Raises:
         TaskError: the difficulty is out of range.
     """
-    if difficulty not in range(_MAX_DIFFICULTY + 1):
-        raise TaskError(f"number_theory: difficulty is {difficulty!r}; give 0 to {_MAX_DIFFICULTY}")
+    require_whole_number(difficulty, "number_theory: difficulty", 0, _MAX_DIFFICULTY)
 
     def problem(draws: Draws) -> Problem:
         while True:
