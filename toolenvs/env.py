@@ -55,8 +55,8 @@ class ToolEnv(gym.Env[str, str]):
 
     def _make_spaces(self) -> None:
         lengths = self.blueprint.page.spaces
-        self.observation_space = Unicode(lengths.max_observation_chars)
-        self.action_space = Unicode(lengths.max_action_chars)
+        self.observation_space = Unicode(lengths.observation_length)
+        self.action_space = Unicode(lengths.action_length)
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Begin an episode.
@@ -112,7 +112,7 @@ class ToolEnv(gym.Env[str, str]):
             raise TaskError("call reset before step")
         if not isinstance(action, str):
             raise TaskError(f"an action is a str, not {type(action).__name__}")
-        limit = self.blueprint.page.spaces.max_action_chars
+        limit = self.blueprint.page.spaces.action_length
         turn = await self.episode.step(action[:limit], cut_short=len(action) > limit)
         return turn.observation, turn.reward, turn.terminated, turn.truncated, info(self.episode, turn)
 

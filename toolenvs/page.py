@@ -60,8 +60,8 @@ class ProtocolTable:
 class Spaces:
     """Lengths of the Gymnasium spaces, in code points."""
 
-    max_action_chars: int = 65_536
-    max_observation_chars: int = 65_536
+    action_length: int = 65_536
+    observation_length: int = 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,24 +1,26 @@
 """Find what a policy wrote in the environment's voice."""
 
+import re
 from collections.abc import Sequence
 
 Range = tuple[int, int]
 
 
-def imitations(turn: str, opening: str, closing: str, *, stray_closings: bool = True) -> list[Range]:
-    """Ranges from each `opening` to the `closing` behind it (or to the end), and each stray `closing`."""
+def imitations(turn: str, opening: str, closing: str, shields: Sequence[tuple[str, str]] = ()) -> list[Range]:
+    """Ranges from each `opening` to the `closing` behind it (or to the end), and each stray `closing`.
+
+    What stands between a pair of `shields`, such as the tags of a call, belongs to the call.
+    """
     found: list[Range] = []
+    shield_ends = dict(shields)
+    marks = re.compile("|".join(map(re.escape, (opening, closing, *shield_ends))))
     position = 0
-    while True:
-        start = turn.find(opening, position)
-        stray = turn.find(closing, position) if stray_closings else -1
-        if start < 0 and stray < 0:
-            return found
-        if stray >= 0 and (start < 0 or stray < start):
-            start = stray
-        end = turn.find(closing, start)
-        position = len(turn) if end < 0 else end + len(closing)
-        found.append((start, position))
+    while mark := marks.search(turn, position):
+        end = turn.find(shield_ends.get(mark[0], closing), mark.start())
+        position = len(turn) if end < 0 else end + len(shield_ends.get(mark[0], closing))
+        if mark[0] not in shield_ends:
+            found.append((mark.start(), position))
+    return found
 
 
 def behind_turn_end(turn: str, turn_end: str) -> list[Range]:

@@ -39,6 +39,7 @@ class Protocol:
         self._template = template
         self._output = _FENCE + options.output
         self._block = re.compile(rf"```{re.escape(options.language)}[ \t]*\n(.*?)\n?```", re.DOTALL)
+        self._filled = re.compile(rf"{re.escape(self._output)}.*?(?:\n{_FENCE}|\Z)", re.DOTALL)
         self.stop = (self._output,)
         self.markers = (_FENCE, *template.markers)
         self.turn_end = ""
@@ -56,7 +57,7 @@ class Protocol:
                 return Reply(calls=(call,), forged=_forgery.merge(forged), dropped_stop=separator + self._output)
             return Reply(forged=_forgery.merge(forged))
         if turn[behind:].strip():  # the policy went on and filled the block itself
-            forged += _forgery.imitations(turn, self._output, f"\n{_FENCE}", stray_closings=False)
+            forged += [match.span() for match in self._filled.finditer(turn)]
             return Reply(forged=_forgery.merge(forged))
         blocks = list(self._block.finditer(_forgery.blank(turn[: behind - len(self._output)], forged)))
         if not blocks:

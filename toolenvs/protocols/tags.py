@@ -57,13 +57,14 @@ class Protocol:
         own = [f"{slash}{name}>" for name in (*options.calls, tag, options.answer) for slash in ("<", "</")]
         self.markers = (*own, *template.markers)
         self.turn_end = ""
+        self._call_tags = [(f"<{name}>", f"</{name}>") for name in options.calls]
 
     def parse(self, turn: str) -> Reply:
         """The first call that the turn closes, else the last answer."""
         tag = self._options.observation
         forged = _forgery.merge(
             [
-                *_forgery.imitations(turn, f"<{tag}>", f"</{tag}>"),
+                *_forgery.imitations(turn, f"<{tag}>", f"</{tag}>", self._call_tags),
                 *_forgery.behind_turn_end(turn, self._template.turn_end),
             ]
         )

@@ -16,7 +16,8 @@ from toolenvs.transcript import Author
 
 _CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
 _MAX_CALL_CHARS = 1 << 20  # the JSON parser is fast, but nothing that a policy writes is unbounded
-_TAGS = ("<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
+_CALL_TAGS = ("<tool_call>", "</tool_call>")
+_RESPONSE_TAGS = ("<tool_response>", "</tool_response>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +39,13 @@ class Protocol:
         self._opening, self._closing = template.tool_turn()
         self.turn_end = template.turn_end
         self.stop = (template.turn_end,) if template.turn_end else ()
-        self.markers = tuple(dict.fromkeys((*_TAGS, *template.markers)))
+        self.markers = tuple(dict.fromkeys((*_CALL_TAGS, *_RESPONSE_TAGS, *template.markers)))
 
     def parse(self, turn: str) -> Reply:
         """The first call; later ones in the same turn are dropped, as verl does with `max_parallel_calls` 1."""
         forged = _forgery.merge(
             [
-                *_forgery.imitations(turn, "<tool_response>", "</tool_response>"),
+                *_forgery.imitations(turn, *_RESPONSE_TAGS, [_CALL_TAGS]),
                 *_forgery.behind_turn_end(turn, self.turn_end),
             ]
         )
