@@ -1,0 +1,182 @@
+"""Supervised fine-tuning on tool-use transcripts: the cold start that RL begins from (ReTool, section 3.2).
+
+    python baselines/sft.py --recipe baselines/recipes/retool_tiny_sft.toml --output runs/tiny/sft
+
+Reads top to bottom: settings, demonstrations, training, evaluation. Only tokens that the policy wrote are trained on:
+to train on a tool's output would teach the policy to invent it.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from toolenvs import blueprint
+from toolenvs.agents.engine import Engine
+from toolenvs.errors import ConfigError
+from toolenvs.rollout import Trajectory, TrajectoryWriter, collect, read_trajectories
+from toolenvs.train import checkpoint
+from toolenvs.train.batching import TokenSequence, micro_batches, pad
+from toolenvs.train.engines.transformers import TransformersEngine
+from toolenvs.train.evaluate import evaluate
+from toolenvs.train.losses import Denominator, aggregate
+from toolenvs.train.metrics import MetricsWriter
+from toolenvs.train.optim import Optimizers
+from toolenvs.train.plots import learning_curve
+from toolenvs.train.policy import TINY, load_policy, save_policy
+from toolenvs.train.recipe import parse
+from toolenvs.train.sampler import TaskSampler
+from toolenvs.train.scoring import score
+from toolenvs.train.tiny.demos import Demonstrator
+from toolenvs.train.trajectories import sequence_of, trainable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Args:
+    """Settings of a run."""
+
+    output: str
+    """Folder of the run: metrics, checkpoints, demonstrations and the trained model."""
+    page: str = "toolenvs/ReTool-v0"
+    """The environment that demonstrations are made in and that the policy is evaluated in."""
+    env: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of the page to override, as in `--env.budget.max_calls 2`."""
+    test_env: Mapping[str, Any] = field(default_factory=dict)
+    """Further overrides for the evaluation, such as another split."""
+    model: str = "tiny"
+    """A model folder, a name on the hub, or "tiny"."""
+    demonstrations: str = "scripted"
+    """A file or folder of trajectories, or "scripted": a fallible script acts in the environment."""
+    size: int = 2000
+    """Demonstrations to train on."""
+    steps: int = 100
+    """Optimizer steps."""
+    batch: int = 64
+    """Demonstrations in each step."""
+    micro_batch_tokens: int = 4096
+    """Tokens, padding included, that go through the model at once."""
+    lr: float = 1e-5
+    """Peak learning rate of AdamW."""
+    muon_lr: float = 0.0
+    """Peak learning rate of Muon for hidden matrices; with 0 AdamW takes them too."""
+    weight_decay: float = 0.0
+    """Decoupled weight decay."""
+    warmup_steps: int = 10
+    """Steps over which the learning rates rise."""
+    decay: bool = True
+    """Whether the learning rates then fall to 0 at the last step."""
+    max_grad_norm: float = 1.0
+    """Gradients are scaled down to this norm."""
+    seed: int = 0
+    """Seed of the demonstrations, their order and the evaluation."""
+    test_tasks: int = 256
+    """Held-out tasks to evaluate on after the last step."""
+    max_turn_tokens: int = 1024
+    """Tokens that the policy may sample in one turn of the evaluation."""
+    checkpoint_every: int = 50
+    """Steps between checkpoints."""
+    resume: bool = False
+    """Go on from the newest checkpoint in `output`."""
+    threads: int = 0
+    """CPU threads of torch; 0 for its own choice."""
+
+
+def main(args: Args) -> dict[str, float]:
+    """Train, evaluate and save; returns the evaluation's metrics."""
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    output = Path(args.output)
+    with tqdm(desc="base phase", unit="step", leave=False, disable=args.model != TINY) as bar:
+        model, tokenizer = load_policy(args.model, progress=lambda step, loss: bar.update())
+    env = blueprint.load(args.page, tokenizer=tokenizer, **args.env)
+    test_env = blueprint.load(args.page, tokenizer=tokenizer, **{**args.env, **args.test_env})
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model.to(device)
+
+    with asyncio.Runner() as runner:
+        sequences = [sequence_of(trajectory) for trajectory in demonstrations(args, env, output, runner)]
+        optimizers = Optimizers(
+            model,
+            lr=args.lr,
+            muon_lr=args.muon_lr,
+            weight_decay=args.weight_decay,
+            warmup_steps=args.warmup_steps,
+            decay_steps=args.steps if args.decay else None,
+            max_grad_norm=args.max_grad_norm,
+        )
+        sampler = TaskSampler(len(sequences), args.seed)
+        done = 0
+        saved = checkpoint.list_checkpoints(output / "checkpoints")
+        if args.resume and saved:
+            done, sampler.position = checkpoint.load(saved[-1], model=model, optimizers=optimizers)
+
+        with MetricsWriter(output, done) as metrics:
+            for step in tqdm(range(done + 1, args.steps + 1), desc="SFT", initial=done, total=args.steps):
+                started_s = time.perf_counter()
+                chosen = [sequences[index] for index in sampler.take(args.batch)]
+                loss = train_step(model, chosen, args.micro_batch_tokens, device)
+                norm = optimizers.step()
+                metrics.write(step, {"loss": loss, "gradient_norm": norm, "step_s": time.perf_counter() - started_s})
+                if step % args.checkpoint_every == 0 or step == args.steps:
+                    checkpoint.save(
+                        output / "checkpoints",
+                        step=step,
+                        model=model,
+                        optimizers=optimizers,
+                        sampler=sampler.position,
+                    )
+        save_policy(output / "model", model, tokenizer)
+        learning_curve({"SFT": output}, ["loss"], output / "curve.png", title="cold start")
+
+        engine: Engine = TransformersEngine(model, tokenizer)
+        tasks = [test_env.tasks[index] for index in range(min(args.test_tasks, len(test_env.tasks)))]
+        result, _ = evaluate(test_env, engine, tasks, runner, max_turn_tokens=args.max_turn_tokens)
+    print(f"held-out success after the cold start: {result['test_success']:.3f} ({len(tasks)} tasks)")
+    return result
+
+
+def demonstrations(args: Args, env: blueprint.Blueprint, output: Path, runner: asyncio.Runner) -> list[Trajectory]:
+    """Trajectories to learn from: read from a file, or acted out by the script."""
+    if args.demonstrations != "scripted":
+        found = [trajectory for trajectory in read_trajectories(args.demonstrations) if trainable(trajectory)]
+        if not found:
+            raise ConfigError(f"{args.demonstrations} holds no trajectory with tokens of a policy")
+        return found[: args.size]
+    tasks = [env.tasks[index % len(env.tasks)] for index in range(args.size)]
+    path = output / "demonstrations.jsonl"
+    path.unlink(missing_ok=True)
+    with TrajectoryWriter(path) as writer, tqdm(total=len(tasks), desc="demonstrations", leave=False) as bar:
+        acted = runner.run(
+            collect(
+                env,
+                Demonstrator(env, args.seed),
+                tasks,
+                seed=args.seed,
+                on_trajectory=lambda trajectory: bar.update(),
+            )
+        )
+        for trajectory in acted:
+            writer.write(trajectory)
+    return [trajectory for trajectory in acted if trainable(trajectory)]
+
+
+def train_step(model: Any, sequences: list[TokenSequence], micro_batch_tokens: int, device: str) -> float:
+    """Accumulate the gradient of the mean negative log-likelihood over all policy tokens; returns that mean."""
+    whole = pad(sequences, device)
+    denominator = Denominator.of(whole.mask)
+    total = 0.0
+    for index in micro_batches(whole.lengths.tolist(), micro_batch_tokens):
+        part = whole.rows(torch.tensor(index, device=device))
+        loss = aggregate(-score(model, part).logprobs, part.mask, "token-mean", denominator)
+        loss.backward()
+        total += float(loss.detach())
+    return total
+
+
+if __name__ == "__main__":
+    main(parse(Args, description=__doc__ or ""))
