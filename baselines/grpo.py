@@ -116,6 +116,8 @@ class Args:
     """Decoupled weight decay."""
     warmup_steps: int = 0
     """Updates over which the learning rates rise."""
+    decay: bool = False
+    """Whether the learning rates then fall to 0 at the last step."""
     max_grad_norm: float = 1.0
     """Gradients are scaled down to this norm."""
 
@@ -159,6 +161,7 @@ def main(args: Args) -> dict[str, float]:
         muon_lr=args.muon_lr,
         weight_decay=args.weight_decay,
         warmup_steps=args.warmup_steps,
+        decay_steps=args.steps * args.mini_batches if args.decay else None,
         max_grad_norm=args.max_grad_norm,
     )
     sampler = TaskSampler(len(env.tasks), args.seed)

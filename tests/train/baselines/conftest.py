@@ -1,0 +1,90 @@
+"""The scripts as modules, an untrained policy on disk, and an environment that needs neither sandbox nor luck."""
+
+import contextlib
+import importlib.util
+import io
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from toolenvs import assets, sandbox
+from toolenvs.errors import SandboxError
+from toolenvs.rewards.judges import maths
+from toolenvs.rewards.verdict import Reason, Verdict
+from toolenvs.train.policy import save_policy
+from toolenvs.train.tiny.model import build_model
+
+
+@pytest.fixture(scope="session")
+def script():
+    """`script("grpo")`: the module that baselines/grpo.py is."""
+
+    def load(name):
+        spec = importlib.util.spec_from_file_location(f"baselines_{name}", assets.folder("baselines") / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+        return module
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def policy(tokenizer, tmp_path_factory):
+    """A folder with an untrained tiny policy."""
+    return str(save_policy(tmp_path_factory.mktemp("policy"), build_model(tokenizer, seed=0), tokenizer))
+
+
+class Calculator:
+    """A sandbox's double that runs sums in this process; `dead` makes it fail as a sandbox that died does."""
+
+    def __init__(self):
+        self.dead = False
+
+    async def arun(self, code, *, timeout_s, seed=0):
+        if self.dead:
+            raise SandboxError("the sandbox died")
+        result = SimpleNamespace(
+            status="ok", stdout="", stderr="", value=None, error=None, truncated=False, seconds=0.0
+        )
+        if not set(code) <= set("print()+-*0123456789 "):
+            return SimpleNamespace(**vars(result) | {"status": "error", "error": "NameError: unknown"})
+        printed = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(printed):
+                exec(code)
+        except SyntaxError as error:
+            return SimpleNamespace(**vars(result) | {"status": "error", "error": f"SyntaxError: {error.msg}"})
+        return SimpleNamespace(**vars(result) | {"stdout": printed.getvalue()})
+
+
+@pytest.fixture
+def calculator(monkeypatch):
+    box = Calculator()
+    monkeypatch.setattr(sandbox, "shared", lambda **options: box, raising=False)
+    return box
+
+
+@pytest.fixture
+def lenient_judge(monkeypatch):
+    """Calls half of all replies right, by their length, so that an untrained policy has something to learn."""
+
+    async def judge(self, moment):
+        right = len(moment.transcript.text) % 2 == 0
+        return Verdict(right, Reason.MATCH if right else Reason.MISMATCH)
+
+    monkeypatch.setattr(maths.Judge, "__call__", judge)
+
+
+@pytest.fixture(scope="session")
+def small():
+    """Settings that both scripts share in tests."""
+    env = {
+        "prompt.template": "plain",
+        "prompt.user": "{question}\n",
+        "budget.max_turns": 3,
+        "tasks.set": "arithmetic",
+        "tasks.size": 50,
+    }
+    return {"env": env, "test_env": {"tasks.split": "test"}, "test_tasks": 4, "max_turn_tokens": 8}

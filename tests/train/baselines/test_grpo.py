@@ -1,0 +1,150 @@
+import copy
+
+import pytest
+import torch
+
+from toolenvs import assets, page
+from toolenvs.errors import ConfigError, JudgeError
+from toolenvs.rewards.judges import maths
+from toolenvs.rollout import read_trajectories
+from toolenvs.train.advantages import estimator
+from toolenvs.train.batching import pad
+from toolenvs.train.metrics import read_metrics, without_times
+from toolenvs.train.optim import Optimizers
+from toolenvs.train.recipe import parse
+
+SETTINGS = {
+    "steps": 4,
+    "prompts": 3,
+    "samples": 4,
+    "lr": 1e-3,
+    "muon_lr": 0.006,
+    "checkpoint_every": 2,
+    "test_every": 2,
+}
+
+
+@pytest.fixture
+def run(script, policy, small, calculator, lenient_judge, tmp_path):
+    """`run(name, **changes)`: train, and give the folder."""
+    grpo = script("grpo")
+
+    def train(name, **changes):
+        folder = tmp_path / name
+        grpo.main(grpo.Args(**{"output": str(folder), "model": policy, **SETTINGS, **small, **changes}))
+        return folder
+
+    train.module = grpo
+    return train
+
+
+def test_a_run_writes_metrics_trajectories_checkpoints_a_curve_and_a_model(run):
+    folder = run("whole", trajectories_every=2)
+    lines = read_metrics(folder)
+    assert [line["step"] for line in lines] == [0, 1, 2, 3, 4]
+    assert [line["step"] for line in lines if "test_success" in line] == [0, 2, 4]
+    assert all(0 < line["success"] < 1 and line["groups"] > 0 and line["infrastructure"] == 0 for line in lines[1:])
+    # On-policy in the first mini-batch, and not far off in the second.
+    assert all(line["ratio"] == pytest.approx(1, abs=0.2) and line["gradient_norm"] > 0 for line in lines[1:])
+    shown = list(read_trajectories(folder / "trajectories/step-000004.jsonl"))
+    assert [trajectory.group for trajectory in shown] == [str(group) for group in range(3) for _ in range(4)]
+    assert [set(trajectory.tokens.versions.tolist()) for trajectory in shown] == [{-1, 3}] * 12
+    assert (folder / "curve.png").exists()
+    assert (folder / "model/model.safetensors").exists()
+
+
+def test_a_resumed_run_gives_the_same_numbers(run, monkeypatch):
+    whole = run("whole")
+    write = run.module.MetricsWriter.write
+
+    def interrupted(self, step, line):
+        write(self, step, line)
+        if step == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(run.module.MetricsWriter, "write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run("cut")
+    monkeypatch.setattr(run.module.MetricsWriter, "write", write)
+    cut = run("cut", resume=True)
+    assert list(map(without_times, read_metrics(cut))) == list(map(without_times, read_metrics(whole)))
+    assert (cut / "model/model.safetensors").read_bytes() == (whole / "model/model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"estimator": "dr_grpo", "aggregation": "seq-mean-token-sum-norm", "constant_tokens": 24},
+        {"estimator": "rloo", "aggregation": "seq-mean-token-sum"},
+        {"estimator": "reinforce_pp_baseline", "dual_clip": 0.0},
+        {"kl_coef": 0.1, "kl_form": "k2"},
+        {"recompute_logprobs": True},
+    ],
+    ids=lambda form: "-".join(map(str, form.values())),
+)
+def test_every_form_trains(run, form):
+    (_, line) = read_metrics(run("form", steps=1, **form))
+    assert line["gradient_norm"] > 0
+    assert (line["kl"] > 0) == ("kl_coef" in form)
+
+
+def test_a_step_whose_groups_all_agree_changes_nothing(run, policy):
+    folder = run("agreeing", steps=1, samples=1)
+    (_, line) = read_metrics(folder)
+    assert line["groups"] == 0
+    assert "loss" not in line
+    before, after = (load(run, place) for place in (policy, folder / "model"))
+    assert all(torch.equal(value, after[name]) for name, value in before.items())
+
+
+def load(run, folder):
+    return run.module.load_policy(str(folder))[0].state_dict()
+
+
+def test_dropped_groups_are_made_up_for(run):
+    few = read_metrics(run("few", steps=1, samples=2, prompts=8))[1]
+    more = read_metrics(run("more", steps=1, samples=2, prompts=8, generation_batches=8))[1]
+    assert few["groups"] < 8
+    assert more["groups"] == 8
+
+
+def test_infrastructure_failures_are_counted_and_not_learned_from(run, monkeypatch):
+    async def dead(self, moment):
+        raise JudgeError("the judge died")
+
+    monkeypatch.setattr(maths.Judge, "__call__", dead)
+    line = read_metrics(run("dying", steps=1))[1]
+    assert (line["infrastructure"], line["groups"]) == (1, 0)
+
+
+def test_micro_batches_do_not_change_the_update(run, model, sequences):
+    grpo = run.module
+    batch = pad(sequences(count=9))
+    advantages = estimator("grpo")(batch.rewards, batch.mask, batch.groups)
+
+    def updated(micro_batch_tokens):
+        network = copy.deepcopy(model)
+        args = grpo.Args(
+            output="", micro_batch_tokens=micro_batch_tokens, mini_batches=2, aggregation="seq-mean-token-mean"
+        )
+        numbers = grpo.update(args, network, None, Optimizers(network, lr=1e-3), batch, advantages, step=1)
+        return numbers, torch.cat([parameter.detach().flatten() for parameter in network.parameters()])
+
+    (one, one_weights), (many, many_weights) = updated(10_000), updated(1)
+    assert one == pytest.approx(many, rel=1e-3, abs=1e-4)
+    # Adam divides by a gradient's own size, so a rounding error of a tiny gradient may move a weight by up to 2 lr.
+    assert (one_weights - many_weights).abs().mean() < 1e-5
+
+
+def test_recipes_name_settings_and_page_keys_that_exist(script):
+    files = sorted((assets.folder("baselines") / "recipes").glob("*.toml"))
+    assert files
+    for file in files:
+        module = script("sft" if file.stem.endswith("_sft") else "grpo")
+        args = parse(module.Args, ["--recipe", str(file), "--output", "x"])
+        page.load(args.page, {**args.env, **args.test_env})
+
+
+def test_an_unknown_estimator_is_refused_by_name(run):
+    with pytest.raises(ConfigError, match="did you mean 'grpo'"):
+        run("wrong", steps=1, estimator="gprpo")

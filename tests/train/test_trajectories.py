@@ -1,0 +1,86 @@
+import pytest
+
+from toolenvs.rollout.trajectory import CallRecord, Trajectory
+from toolenvs.tokens import TokenTranscript
+from toolenvs.train.sampler import TaskSampler
+from toolenvs.train.trajectories import informative_groups, sequence_of, summary, trainable
+from toolenvs.transcript import Author, Transcript
+
+
+def trajectory(group="0", success=1.0, ending="answer", rewards=(0.0, 1.0), sampled=2, status="ok", calls=1):
+    tokens = TokenTranscript()
+    tokens.append_environment([5, 6], Author.PROMPT, 0)
+    for turn in (1, 2):
+        tokens.append_policy([7] * sampled, [-0.5] * sampled, turn)
+        tokens.append_environment([8], Author.TOOL, turn)
+    call = CallRecord(turn=1, tool="python", arguments={}, result="", status=status, seconds=0.0)
+    return Trajectory(
+        key="0",
+        group=group,
+        env="e",
+        task="t",
+        question="",
+        golds=(),
+        seed=0,
+        transcript=Transcript(),
+        tokens=tokens,
+        turn_rewards=rewards,
+        reward_terms={},
+        ending=ending,
+        success=success,
+        calls=(call,) * calls,
+    )
+
+
+def test_a_sequence_carries_each_turn_s_reward_on_its_last_policy_token():
+    sequence = sequence_of(trajectory(rewards=(0.25, 1.0)), group=3)
+    assert sequence.mask.tolist() == [0, 0, 1, 1, 0, 1, 1, 0]
+    assert sequence.rewards.tolist() == [0, 0, 0, 0.25, 0, 0, 1.0, 0]
+    assert sequence.logprobs.tolist() == [0, 0, -0.5, -0.5, 0, -0.5, -0.5, 0]
+    assert sequence.group == 3
+
+
+def test_only_whole_episodes_with_sampled_tokens_are_trainable():
+    assert trainable(trajectory())
+    assert not trainable(trajectory(ending="infrastructure"))
+    assert not trainable(trajectory(sampled=0, rewards=(0.0, 0.0)))
+
+
+def test_groups_are_kept_by_raw_correctness_and_not_by_reward():
+    made = [
+        *(trajectory("alike", 1.0, rewards=(0.0, reward)) for reward in (0.1, 0.9)),
+        *(trajectory("unlike", success, rewards=(0.0, 1.0)) for success in (0.0, 1.0)),
+        trajectory("broken", 1.0),
+        trajectory("broken", None, ending="infrastructure"),
+    ]
+    assert [[member.group for member in members] for members in informative_groups(made)] == [["unlike", "unlike"]]
+
+
+def test_the_summary_leaves_out_what_infrastructure_ended():
+    made = [
+        trajectory(success=1.0, rewards=(0.0, 1.0)),
+        trajectory(success=0.0, rewards=(0.0, -1.0), status="error", calls=2),
+        trajectory(success=0.0, rewards=(0.0, -1.0), ending="length", calls=0),
+        trajectory(success=None, rewards=(0.0, 5.0), ending="infrastructure", calls=7),
+    ]
+    assert summary(made) == pytest.approx(
+        {
+            "success": 1 / 3,
+            "reward": -1 / 3,
+            "tool_use": 2 / 3,
+            "failed_calls": 2 / 3,
+            "turns": 2,
+            "policy_tokens": 4,
+            "cut_short": 1 / 3,
+            "infrastructure": 1 / 4,
+        }
+    )
+
+
+def test_the_sampler_takes_every_task_once_an_epoch_and_goes_on_from_any_position():
+    whole = TaskSampler(7, seed=3).take(21)
+    assert all(sorted(whole[start : start + 7]) == list(range(7)) for start in (0, 7, 14))
+    assert whole[:7] != whole[7:14]
+    for position in range(21):
+        assert TaskSampler(7, seed=3, position=position).take(21 - position) == whole[position:]
+    assert TaskSampler(7, seed=4).take(21) != whole
