@@ -3,9 +3,13 @@
 from collections.abc import Callable
 
 import pytest
+from hypothesis import settings
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from toolenvs.codec import TokenCodec
+
+settings.register_profile("toolenvs", deadline=None)
+settings.load_profile("toolenvs")
 
 _CORPUS = [
     "Let me compute it.\n<code>\n```python\nprint(2 + 2)\n```\n</code>\n<interpreter>\n4\n</interpreter>\n",

@@ -13,8 +13,8 @@ import pytest
 
 import toolenvs
 from toolenvs import loop
+from toolenvs.assets import page_files
 from toolenvs.episode import Episode
-from toolenvs.page import page_files
 from toolenvs.tasks.task import Task
 
 _FILES = sorted((Path(__file__).parent / "golden").glob("*.json"))
@@ -23,9 +23,7 @@ _TASK = Task(id="golden", question="What is 6 * 7?", golds=("42",), source="gold
 
 def _play(case: dict[str, Any], tokenizer: Any) -> dict[str, Any]:
     needs_tokens = any("token" in key for key in case.get("overrides", {}))
-    blueprint = toolenvs.load(
-        case["page"], tokenizer=tokenizer if needs_tokens else None, **case.get("overrides", {})
-    )
+    blueprint = toolenvs.load(case["page"], tokenizer=tokenizer if needs_tokens else None, **case.get("overrides", {}))
     episode = Episode(blueprint, _TASK)
 
     async def run() -> list[Any]:

@@ -19,3 +19,8 @@ def folder(kind: str) -> Path:
         if candidate.is_dir():
             return candidate
     raise ConfigError(f"no folder {kind!r} beside or inside {_PACKAGE.name}: reinstall toolenvs")
+
+
+def page_files() -> dict[str, Path]:
+    """Every bundled page by its id."""
+    return {path.stem: path for path in sorted(folder("envs").glob("*.toml"))}

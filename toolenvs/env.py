@@ -35,7 +35,7 @@ class ToolEnv(gym.Env[str, str]):
         PageError: no such page, or a key or value is wrong.
     """
 
-    metadata = {"render_modes": ["ansi", "html"]}  # noqa: RUF012 - declared so by gymnasium.Env
+    metadata = {"render_modes": ["ansi", "html"], "render_fps": 1}  # noqa: RUF012 - declared so by gymnasium.Env
 
     def __init__(
         self,

@@ -87,11 +87,6 @@ class Page:
     spaces: Spaces = field(default_factory=Spaces)
 
 
-def page_files() -> dict[str, Path]:
-    """Every bundled page by its id."""
-    return {path.stem: path for path in sorted(assets.folder("envs").glob("*.toml"))}
-
-
 def load(path: str | Path, overrides: Table | None = None) -> Page:
     """Read a page and override some of its keys.
 
@@ -104,7 +99,7 @@ def load(path: str | Path, overrides: Table | None = None) -> Page:
         PageError: no such page, or a key or value of it is wrong; the message names file and key.
     """
     name = str(path).removeprefix("toolenvs/")
-    files = page_files()
+    files = assets.page_files()
     file = files.get(name, Path(path))
     if not file.is_file():
         raise PageError(f"there is no page {name!r}; {did_you_mean(name, files)}")
@@ -164,15 +159,22 @@ def _leaves(table: Table) -> dict[str, set[str]]:
         "protocol": set(schema.fields(ProtocolTable)) - {"options"},
         "budget": set(schema.fields(Limits)),
         "spaces": set(schema.fields(Spaces)),
-        "tasks": set(table.get("tasks", ())) | {"set", "split", "size", "limit", "difficulty"},
+        "tasks": set(_section(table, "tasks")) | {"set", "split", "size", "limit", "difficulty"},
     }
-    kind = table.get("protocol", {}).get("kind")
-    if isinstance(kind, str):
-        leaves["protocol"] |= set(schema.fields(plugins.find("toolenvs.protocols", kind, "Options", "protocol.kind")))
-    for tool in table.get("tools", ()):
-        leaves[f"tools.{tool}"] = set(schema.fields(plugins.find("toolenvs.tools", tool, "Options", "tools")))
-    judge = table.get("judge", {}).get("name")
-    if isinstance(judge, str):
-        options = plugins.find("toolenvs.rewards.judges", judge, "Options", "judge.name")
-        leaves["judge"] = {"name", *schema.fields(options)}
+    leaves["protocol"] |= _options("toolenvs.protocols", _section(table, "protocol").get("kind"))
+    leaves["judge"] = {"name"} | _options("toolenvs.rewards.judges", _section(table, "judge").get("name"))
+    for tool in _section(table, "tools"):
+        leaves[f"tools.{tool}"] = _options("toolenvs.tools", tool)
     return leaves
+
+
+def _section(table: Table, name: str) -> Table:
+    section = table.get(name)
+    return section if isinstance(section, Mapping) else {}
+
+
+def _options(package: str, name: Any) -> set[str]:
+    """The options of a plugin; none where there is no such plugin, which the blueprint will say."""
+    if not isinstance(name, str) or name not in plugins.names(package):
+        return set()
+    return set(schema.fields(plugins.find(package, name, "Options", name)))

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-import gymnasium as gym
+from gymnasium.envs import registration
 
-from toolenvs.page import page_files
+from toolenvs.assets import page_files
 
 
 def register(id: str, page: str | Path) -> None:
@@ -14,7 +14,7 @@ def register(id: str, page: str | Path) -> None:
         id: the environment's id, such as "mine/MyTool-v0".
         page: a bundled page's id or a TOML file.
     """
-    gym.register(
+    registration.register(
         id=id,
         entry_point="toolenvs.env:ToolEnv",
         vector_entry_point="toolenvs.vector:ToolVectorEnv",
@@ -25,7 +25,7 @@ def register(id: str, page: str | Path) -> None:
 
 
 def register_pages() -> None:
-    """Register every bundled page."""
+    """Register every bundled page that is not registered yet."""
     for name in page_files():
-        if f"toolenvs/{name}" not in gym.registry:
+        if f"toolenvs/{name}" not in registration.registry:
             register(f"toolenvs/{name}", name)

@@ -6,10 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
-
-settings.register_profile("no_deadline", deadline=None)
-settings.load_profile("no_deadline")
 
 Rows = list[dict[str, Any]]
 

@@ -1,0 +1,72 @@
+"""A page's names and options are resolved when it is built, with errors that say where."""
+
+from typing import Any
+
+import pytest
+
+import toolenvs
+from toolenvs.errors import PageError, TaskError
+from toolenvs.page import load as load_page
+from toolenvs.tasks.task import Task
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({"tools": {"pyton": {}}}, r"ReTool-v0: tools.pyton: there is no 'pyton'.*did you mean 'python'\?"),
+        ({"tools": {"python": {"timeout": 3}}}, r"tools.python: unknown key 'timeout'; did you mean 'timeout_s'\?"),
+        ({"judge": {"name": "math"}}, r"judge: there is no 'math'.*did you mean 'maths'\?"),
+        ({"reward": [{"term": "outcom"}]}, r"reward\[0\]: there is no 'outcom'"),
+        ({"reward": [{"correct": 1.0}]}, r"reward\[0\]: missing 'term'"),
+        ({"kind": "tagz"}, r"protocol: there is no 'tagz'.*did you mean 'tags'\?"),
+        ({"observation": 3}, "protocol: observation: a string is needed"),
+        ({"template": "chatlm"}, r"no chat template 'chatlm'; did you mean 'chatml'\?"),
+        ({"tools": {"json:nothing": {}}}, "module 'json' defines no 'nothing'"),
+    ],
+)
+def test_wrong_names_and_options(overrides: dict[str, Any], message: str) -> None:
+    with pytest.raises(PageError, match=message):
+        toolenvs.load("ReTool-v0", **overrides)
+
+
+def test_tasks_by_id_index_and_value() -> None:
+    blueprint = toolenvs.load("ReTool-v0")
+    first = blueprint.tasks[0]
+    assert blueprint.task(0) == blueprint.task(first.id) == blueprint.task(first) == first
+    for which in (10**9, "no such id", None):
+        with pytest.raises(TaskError):
+            blueprint.task(which)
+
+
+def test_the_question_is_put_in_without_being_formatted() -> None:
+    blueprint = toolenvs.load("ReTool-v0", user="Q: {question}")
+    task = Task(id="t", question="What is {x} in \\frac{1}{2}?")
+    assert "Q: What is {x} in \\frac{1}{2}?<|im_end|>" in blueprint.render_prompt(task)
+
+
+def test_a_rendered_prompt_is_not_templated_again() -> None:
+    text = "<|im_start|>user\nQ<|im_end|>\n<|im_start|>assistant\n"
+    task = Task(id="t", question=text, rendered=True)
+    assert toolenvs.load("ReTool-v0").render_prompt(task) == text
+
+
+def test_a_system_message() -> None:
+    blueprint = toolenvs.load("ReTool-v0", system="Be brief.")
+    assert blueprint.render_prompt(Task(id="t", question="q")).startswith("<|im_start|>system\nBe brief.<|im_end|>")
+
+
+def test_a_page_object_takes_no_overrides() -> None:
+    page = load_page("ReTool-v0")
+    assert toolenvs.load(page).page is page
+    with pytest.raises(PageError, match="takes no overrides"):
+        toolenvs.load(page, max_calls=1)
+
+
+def test_tools_from_elsewhere() -> None:
+    blueprint = toolenvs.load("ReTool-v0", tools={"toolenvs.tools.python:Tool": {"timeout_s": 1.0}})
+    assert "toolenvs.tools.python:Tool" in blueprint.tools
+
+
+def test_an_empty_task_set_is_refused() -> None:
+    with pytest.raises(TaskError, match="holds no task"):
+        _ = toolenvs.load("ReTool-v0", tasks=[]).tasks

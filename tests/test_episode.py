@@ -1,0 +1,207 @@
+"""What golden transcripts cannot show: faults, deadlines, replay, forks, exact turns."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import pytest
+
+import toolenvs
+from toolenvs.blueprint import Blueprint
+from toolenvs.codec import TokenCodec
+from toolenvs.episode import Episode
+from toolenvs.errors import ForkError, JudgeError, SandboxError, TaskError, ToolError
+from toolenvs.rewards.verdict import Reason, Verdict
+from toolenvs.tasks.task import Task
+from toolenvs.tools.base import ToolResult
+from toolenvs.transcript import Author
+
+TASK = Task(id="t", question="6 * 7?", golds=("42",))
+ANSWER = "<answer>\n\\boxed{42}\n</answer>"
+
+
+def call(code: str) -> str:
+    return f"<code>\n```python\n{code}\n```\n</code>"
+
+
+class Counter:
+    """A tool that counts its calls; some arguments make it misbehave."""
+
+    name: ClassVar[str] = "python"
+    description = "counts"
+    parameters: ClassVar[Mapping[str, Any]] = {"type": "object", "properties": {"code": {"type": "string"}}}
+
+    def __init__(self) -> None:
+        self.opened: list[tuple[int, float]] = []
+        self.closed = 0
+
+    async def check(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def open(self, task: Task, *, seed: int, progress: float) -> "Session":
+        self.opened.append((seed, progress))
+        return Session(self)
+
+
+class Session:
+    def __init__(self, tool: Counter, count: int = 0) -> None:
+        self.tool = tool
+        self.count = count
+
+    async def call(self, arguments: Mapping[str, Any]) -> ToolResult:
+        code = arguments["code"]
+        if code == "die":
+            raise SandboxError("the sandbox is gone")
+        if code == "refuse":
+            raise ToolError("not like this")
+        if code == "hang":
+            await asyncio.sleep(60)
+        self.count += 1
+        return ToolResult(text=f"call {self.count}")
+
+    async def fork(self) -> "Session":
+        if self.count > 2:
+            raise ForkError("too many calls to copy")
+        return Session(self.tool, self.count)
+
+    async def close(self) -> None:
+        self.tool.closed += 1
+
+
+@pytest.fixture
+def blueprint() -> Blueprint:
+    made = toolenvs.load("ReTool-v0")
+    made.tools["python"] = Counter()
+    return made
+
+
+async def test_infrastructure_is_never_the_models_failure(blueprint: Blueprint) -> None:
+    episode = Episode(blueprint, TASK)
+    turn = await episode.step(call("die"))
+    assert (turn.ending, turn.terminated, turn.truncated) == ("infrastructure", False, True)
+    assert turn.reward == 0
+    assert not turn.reward_terms
+    assert turn.fault == "the sandbox is gone"
+    assert turn.calls[0].status == "infrastructure"
+    assert episode.verdict is None
+
+
+@pytest.mark.parametrize("how", ["verdict", "raises"])
+async def test_a_judge_that_fails_is_no_zero(blueprint: Blueprint, how: str) -> None:
+    async def judge(moment: Any) -> Verdict:
+        if how == "raises":
+            raise JudgeError("no verdict")
+        return Verdict(False, Reason.JUDGE_ERROR)
+
+    blueprint.judge = judge
+    turn = await Episode(blueprint, TASK).step(ANSWER)
+    assert turn.ending == "infrastructure"
+    assert turn.truncated
+    assert turn.reward == 0
+    assert turn.fault
+
+
+async def test_a_tool_error_is_told_to_the_model(blueprint: Blueprint) -> None:
+    episode = Episode(blueprint, TASK)
+    turn = await episode.step(call("refuse"))
+    assert "not like this" in turn.observation
+    assert turn.calls[0].status == "error"
+    assert turn.ending is None
+
+
+async def test_the_deadline_cuts_a_hanging_tool(blueprint: Blueprint) -> None:
+    limited = toolenvs.load("ReTool-v0", deadline_s=0.2)
+    limited.tools["python"] = Counter()
+    turn = await Episode(limited, TASK).step(call("hang"))
+    assert (turn.ending, turn.truncated) == ("deadline", True)
+
+
+async def test_an_ended_episode_takes_no_steps_and_has_closed_its_tools(blueprint: Blueprint) -> None:
+    episode = Episode(blueprint, TASK)
+    await episode.step(call("x"))
+    await episode.step(ANSWER)
+    assert blueprint.tools["python"].closed == 1
+    with pytest.raises(TaskError, match="has ended"):
+        await episode.step(ANSWER)
+    await episode.close()
+
+
+async def test_replay_gives_the_same_transcript_but_is_not_scored(blueprint: Blueprint) -> None:
+    played, replayed = Episode(blueprint, TASK), Episode(blueprint, TASK)
+    actions = [call("a"), call("b")]
+    for action in actions:
+        await played.step(action)
+    text = await replayed.replay(actions)
+    assert replayed.transcript.text == played.transcript.text == replayed.prompt + text
+    assert replayed.transcript.policy_text() == ""
+    await replayed.step(ANSWER)
+    assert replayed.transcript.policy_text() == ANSWER
+    with pytest.raises(TaskError, match="prefix action 2 of 2 ends the episode"):
+        await Episode(blueprint, TASK).replay([call("a"), ANSWER])
+
+
+async def test_forks_are_independent_and_carry_state(blueprint: Blueprint) -> None:
+    episode = Episode(blueprint, TASK, seed=5, progress=0.5)
+    await episode.step(call("a"))
+    fork = await episode.fork()
+    before = fork.transcript
+    assert "call 2" in (await episode.step(call("b"))).observation
+    assert fork.transcript == before
+    assert fork.meter.calls == 1
+    assert "call 2" in (await fork.step(call("c"))).observation
+    assert (fork.seed, fork.progress) == (5, 0.5)
+    assert blueprint.tools["python"].opened == [(5, 0.5)]
+
+
+async def test_a_tool_that_cannot_fork_runs_its_calls_again_and_says_so(blueprint: Blueprint) -> None:
+    episode = Episode(blueprint, TASK)
+    for code in ("a", "refuse", "b", "c"):
+        await episode.step(call(code))
+    with pytest.warns(UserWarning, match="python cannot be copied .*run again"):
+        fork = await episode.fork()
+    assert "call 4" in (await fork.step(call("d"))).observation
+
+
+async def test_an_exact_turn_stands_as_it_is(blueprint: Blueprint) -> None:
+    episode = Episode(blueprint, TASK)
+    turn = await episode.step(call("a") + "\n spill", exact=True)
+    assert episode.transcript.policy_text(1).endswith("</code>\n spill")
+    assert turn.calls
+    turn = await episode.step("<code>\n```python\nopen call", exact=True)
+    assert not turn.calls
+    assert turn.ending == "answer"
+
+
+async def test_a_turn_cut_short_ends_the_episode(blueprint: Blueprint) -> None:
+    turn = await Episode(blueprint, TASK).step(call("a"), cut_short=True)
+    assert (turn.ending, turn.truncated) == ("length", True)
+
+
+async def test_segments_author_observations(blueprint: Blueprint, codec: TokenCodec) -> None:
+    tokenized = toolenvs.load("ReTool-v0", tokenizer=codec, user="{question}")
+    tokenized.tools["python"] = Counter()
+    episode = Episode(tokenized, TASK)
+    turn = await episode.step(call("a"))
+    assert "".join(s.text for s in turn.segments if s.author is not Author.POLICY) == turn.observation
+    content = [segment for segment in turn.segments if segment.verbatim]
+    assert [segment.text for segment in content] == ["call 1"]
+    assert episode.usage()["response_tokens"].used == codec.count(call("a")) + codec.count(turn.observation)
+
+
+async def test_messages_of_an_inline_protocol_are_one_assistant_message(blueprint: Blueprint) -> None:
+    episode = Episode(blueprint, TASK)
+    await episode.step(call("a"))
+    assert [message["role"] for message in episode.messages] == ["user", "assistant"]
+    assert episode.messages[-1]["content"] == episode.transcript.response
+
+
+async def test_messages_of_a_chat_protocol_alternate() -> None:
+    chat = toolenvs.load("ReToolChat-v0")
+    chat.tools["python"] = Counter()
+    episode = Episode(chat, TASK)
+    await episode.step('<tool_call>\n{"name": "code_interpreter", "arguments": {"code": "a"}}\n</tool_call>')
+    await episode.step("\\boxed{42}<|im_end|>")
+    assert [message["role"] for message in episode.messages] == ["user", "assistant", "tool", "assistant"]
+    assert episode.messages[2]["content"] == "call 1"
+    assert episode.messages[3]["content"] == "\\boxed{42}"
