@@ -1,0 +1,116 @@
+"""Agents: people, endpoints on loopback, and engines."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+
+import toolenvs
+from toolenvs.agents.human import Human
+from toolenvs.agents.openai import OpenAIChat
+from toolenvs.rollout import run_episode
+
+
+def _lines(text: str) -> Any:
+    rest = iter(text.split("\n"))
+
+    def read_line() -> str:
+        try:
+            return next(rest)
+        except StopIteration:
+            raise EOFError from None
+
+    return read_line
+
+
+async def test_a_person_plays() -> None:
+    typed = "let me see\n<code>\nprint(6 * 7)\n</code>\nit is\n\\boxed{42}\n."
+    blueprint = toolenvs.load("ReTool-v0")
+    trajectory = await run_episode(blueprint, Human(_lines(typed)), blueprint.tasks[0])
+    assert trajectory.calls[0].result == "42"
+    assert trajectory.transcript.policy_text(2) == "it is\n\\boxed{42}"
+    with pytest.raises(EOFError):
+        await run_episode(blueprint, Human(_lines("half a turn")), blueprint.tasks[0])
+
+
+class Endpoint(HTTPServer):
+    """Answers chat requests from a script; a number in the script is an HTTP status."""
+
+    def __init__(self, script: list[Any]) -> None:
+        self.script = script
+        self.bodies: list[dict[str, Any]] = []
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Endpoint
+
+    def do_POST(self) -> None:
+        self.server.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        answer = self.server.script.pop(0)
+        status = answer if isinstance(answer, int) else 200
+        choice = {"message": {"content": answer}, "finish_reason": "stop"}
+        body = json.dumps({"choices": [choice]} if status == 200 else {"error": "busy"}).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments: Any) -> None: ...
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Any]:
+    servers: list[Endpoint] = []
+
+    def start(script: list[Any]) -> Endpoint:
+        server = Endpoint(script)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return server
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+async def test_an_endpoint_plays_and_its_stop_string_is_written_again(endpoint: Any) -> None:
+    server = endpoint(["hm <code>\nprint(6 * 7)\n", 503, "\\boxed{42}"])
+    agent = OpenAIChat("m", f"http://127.0.0.1:{server.server_port}/v1", api_key="k", max_turn_tokens=99)
+    blueprint = toolenvs.load("ReTool-v0")
+    trajectory = await run_episode(blueprint, agent, blueprint.tasks[0])
+    assert trajectory.calls[0].result == "42"
+    assert trajectory.ending == "answer"
+    first, _, last = server.bodies
+    assert first["stop"] == ["</code>"]
+    assert first["max_tokens"] == 99
+    assert "continue_final_message" not in first
+    assert last["continue_final_message"] is True
+    assert last["messages"][-1]["content"].endswith("</interpreter>\n\n")
+
+
+async def test_an_endpoint_that_refuses_is_infrastructure(endpoint: Any) -> None:
+    server = endpoint([400])
+    agent = OpenAIChat("m", f"http://127.0.0.1:{server.server_port}/v1")
+    blueprint = toolenvs.load("ReTool-v0")
+    trajectory = await run_episode(blueprint, agent, blueprint.tasks[0])
+    assert trajectory.failed
+    assert trajectory.fault is not None
+    assert "status 400" in trajectory.fault
+
+
+async def test_an_endpoint_that_is_not_there_is_infrastructure(endpoint: Any, monkeypatch: Any) -> None:
+    sleep = asyncio.sleep
+    monkeypatch.setattr("toolenvs.agents.openai.asyncio.sleep", lambda seconds: sleep(0))
+    server = endpoint([])
+    port = server.server_port
+    server.shutdown()
+    server.server_close()
+    blueprint = toolenvs.load("ReTool-v0")
+    trajectory = await run_episode(blueprint, OpenAIChat("m", f"http://127.0.0.1:{port}/v1"), blueprint.tasks[0])
+    assert trajectory.failed
