@@ -1,0 +1,31 @@
+# `make demo` and `make test` set up all that they need. For a CPU build of torch where PyPI offers CUDA builds only,
+# point pip at PyTorch's own index first: PIP_EXTRA_INDEX_URL=<its CPU index> make demo
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint types bench clean
+
+demo: $(VENV)/.installed
+	$(BIN)/python baselines/demo.py --output runs/demo
+
+test: $(VENV)/.installed
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+
+types: $(VENV)/.installed
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed
+	$(BIN)/python benchmarks/steps.py
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt -e '.[all,dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) runs
