@@ -1,0 +1,283 @@
+"""The host's side of one cell: its three channels, and one run of a program as a state machine over them."""
+
+import os
+import select
+import signal
+import socket
+import time
+from typing import Literal
+
+from toolenvs.errors import SandboxError
+from toolenvs.sandbox import wire
+from toolenvs.sandbox.limits import Limits
+from toolenvs.sandbox.result import Result, Status
+from toolenvs.sandbox.server import Server
+
+_READ_BYTES = 1 << 16
+_STATUS: dict[int, Status] = {wire.OK: "ok", wire.ERROR: "error", wire.MEMORY: "memory"}
+
+
+class Cell:
+    """One confined process and its channels."""
+
+    def __init__(self, server: Server, number: int, control: socket.socket, out: int, err: int) -> None:
+        self.server = server
+        self.number = number
+        self.control = control
+        self.out = out
+        self.err = err
+        self.greeted = False
+        self.fresh = True
+        """Whether no program ran in it yet."""
+        self.closed = False
+        for descriptor in (control.fileno(), out, err):
+            os.set_blocking(descriptor, False)
+
+    @classmethod
+    def spawn(cls, server: Server) -> "Cell":
+        """Order a new cell; it is there when it answers.
+
+        Raises:
+            SandboxError: the fork server is dead, or this process is out of descriptors.
+        """
+        opened: list[int] = []
+        try:
+            ours, theirs = socket.socketpair()
+            opened += [ours.detach(), theirs.detach()]
+            for _ in range(2):
+                opened += os.pipe()
+            number = server.spawn([opened[1], opened[3], opened[5]])
+        except OSError as error:
+            for descriptor in opened:
+                os.close(descriptor)
+            raise SandboxError(f"no descriptors for another cell: {error.strerror} (raise `ulimit -n`)") from error
+        except SandboxError:
+            for descriptor in opened:
+                os.close(descriptor)
+            raise
+        for descriptor in (opened[1], opened[3], opened[5]):
+            os.close(descriptor)
+        return cls(server, number, socket.socket(fileno=opened[0]), opened[2], opened[4])
+
+    def kill(self) -> None:
+        """Kill it and close its channels."""
+        if not self.closed:
+            self._close()
+            self.server.kill(self.number)
+
+    def reap(self) -> int:
+        """Kill it if it still lives, close its channels; its wait status."""
+        self._close()
+        return self.server.reap(self.number)
+
+    def _close(self) -> None:
+        self.closed = True
+        self.control.close()
+        os.close(self.out)
+        os.close(self.err)
+
+
+class Exchange:
+    """One request to a cell and what comes back; does no waiting of its own.
+
+    Call `pump` whenever `waits_for` is ready, `expire` when `deadline` (monotonic) passes, until `pump` or `expire`
+    says that it is finished; then `conclude` gives the result. Total on hostile input.
+    """
+
+    def __init__(self, cell: Cell, limits: Limits, request: bytes, nonce: int, timeout_s: float) -> None:
+        self.cell = cell
+        self._limits = limits
+        self._unsent = memoryview(request)
+        self._nonce = nonce
+        self._timeout_s = timeout_s
+        self._started_s = time.monotonic()
+        self._answer = bytearray()
+        self._streams = {cell.out: bytearray(), cell.err: bytearray()}
+        self._max_bytes = 4 * limits.output_chars + 2 * _READ_BYTES
+        self._interrupted = False
+        self._ending: Literal["", "answered", "left", "garbage", "flood", "timeout"] = ""
+        self._open = {cell.control.fileno(), cell.out, cell.err}
+        self.deadline = self._started_s + timeout_s
+
+    def waits_for(self) -> list[tuple[int, int]]:
+        """Descriptors and poll events."""
+        control = self.cell.control.fileno()
+        writing = select.POLLOUT if self._unsent else 0
+        return [(fd, select.POLLIN | (writing if fd == control else 0)) for fd in self._open]
+
+    @property
+    def sending(self) -> bool:
+        """Whether part of the request is still to be sent."""
+        return bool(self._unsent)
+
+    @property
+    def must_wait(self) -> bool:
+        """Whether `conclude` has to ask the fork server how the cell ended."""
+        return self._ending == "left"
+
+    def pump(self) -> bool:
+        """Move what can be moved without waiting; whether the exchange is finished."""
+        if not self._ending:
+            self._send()
+            self._read_control()
+            for descriptor in self._streams:
+                self._read_stream(descriptor)
+        return bool(self._ending)
+
+    def expire(self) -> bool:
+        """The deadline has passed: interrupt the program, the second time give up; whether it is finished."""
+        if self._interrupted or self._unsent:
+            for descriptor in self._streams:
+                self._read_stream(descriptor)
+            self._ending = "timeout"
+            return True
+        self._interrupted = True
+        self.cell.server.interrupt(self.cell.number)
+        self.deadline = time.monotonic() + self._limits.grace_s
+        return False
+
+    def conclude(self) -> Result:
+        """The result; the cell is killed unless it answered properly. May wait a moment for its end.
+
+        Raises:
+            SandboxError: the cell never came up, or its fork server is dead.
+        """
+        status: Status
+        value: str | None = None
+        error: str | None = None
+        truncated = False
+        late = f"TimeoutError: the program ran longer than {self._timeout_s:g} s"
+        if self._ending == "answered":
+            status, truncated, value, error = self._parsed()
+            if self._interrupted:
+                status, error, value = "timeout", late, None
+        elif self._ending == "timeout":
+            self.cell.kill()
+            status, error = "timeout", late
+        elif self._ending == "flood":
+            self.cell.kill()
+            status, truncated, error = "output", True, "the program was stopped: too much output"
+        elif self._ending == "garbage":
+            self.cell.kill()
+            status, error = "crashed", "the program disturbed its interpreter's answer"
+        else:
+            ended = self.cell.reap()
+            if not self.cell.greeted:
+                raise SandboxError(f"a cell of the local sandbox did not come up ({_how(ended)}): {self._text()[1]}")
+            status, error = "crashed", f"the interpreter {_how(ended)}"
+        out, err = self._text()
+        limit = self._limits.output_chars
+        truncated = truncated or len(out) > limit or len(err) > limit
+        self.cell.fresh = False
+        seconds = time.monotonic() - self._started_s
+        return Result(status, out[:limit], err[:limit], value, error, truncated, seconds)
+
+    def refusal(self) -> str | None:
+        """After a request to branch: why it was refused, or None."""
+        if self._ending != "answered":
+            return "the interpreter ended"
+        status = wire.ANSWER.unpack_from(self._answer)[2]
+        return None if status == wire.OK else self._body()[1] or "refused"
+
+    def _text(self) -> tuple[str, str]:
+        out, err = (bytes(data).decode("utf-8", "replace") for data in self._streams.values())
+        return out, err
+
+    def _body(self) -> tuple[str, str]:
+        _, _, _, _, value_bytes, _ = wire.ANSWER.unpack_from(self._answer)
+        middle = wire.ANSWER.size + value_bytes
+        value = bytes(self._answer[wire.ANSWER.size : middle]).decode("utf-8", "replace")
+        return value, bytes(self._answer[middle:]).decode("utf-8", "replace")
+
+    def _parsed(self) -> tuple[Status, bool, str | None, str | None]:
+        _, _, status, flags, _, _ = wire.ANSWER.unpack_from(self._answer)
+        value, error = self._body()
+        limit = self._limits.output_chars
+        return (
+            _STATUS.get(status, "crashed"),
+            bool(flags & wire.TRUNCATED) or len(value) > limit,
+            value[:limit] if flags & wire.HAS_VALUE else None,
+            error[: wire.MAX_ERROR_CHARS] if flags & wire.HAS_ERROR else None,
+        )
+
+    def _send(self) -> None:
+        while self._unsent:
+            try:
+                sent = self.cell.control.send(self._unsent, socket.MSG_NOSIGNAL)
+            except BlockingIOError:
+                return
+            except OSError:
+                self._unsent = self._unsent[:0]  # it is gone; the read side says so
+                return
+            self._unsent = self._unsent[sent:]
+
+    def _read_control(self) -> None:
+        while not self._ending:
+            try:
+                data = self.cell.control.recv(_READ_BYTES)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            if not data:
+                self._ending = "left"
+                return
+            if not self.cell.greeted:
+                self.cell.greeted = True
+                data = data[1:]
+            self._answer += data
+            self._check()
+
+    def _check(self) -> None:
+        if len(self._answer) < wire.ANSWER.size:
+            return
+        magic, nonce, status, _, value_bytes, error_bytes = wire.ANSWER.unpack_from(self._answer)
+        size = wire.ANSWER.size + value_bytes + error_bytes
+        if (
+            magic != wire.ANSWER_MAGIC
+            or nonce != self._nonce
+            or status > wire.REFUSED
+            or value_bytes > self._max_bytes
+            or error_bytes > self._max_bytes
+            or len(self._answer) > size
+        ):
+            self._ending = "garbage"
+        elif len(self._answer) == size:
+            self._ending = "answered"
+
+    def _read_stream(self, descriptor: int) -> None:
+        stream = self._streams[descriptor]
+        while descriptor in self._open:
+            try:
+                data = os.read(descriptor, _READ_BYTES)
+            except BlockingIOError:
+                return
+            if not data:
+                self._open.discard(descriptor)
+            stream += data
+            if len(stream) > self._max_bytes:
+                self._ending = "flood"
+                return
+
+
+def request(code: str, stdin: str, *, nonce: int, timeout_s: float, seed: int | None, final: bool) -> bytes:
+    """The frame that asks for a run.
+
+    Raises:
+        UnicodeEncodeError: the program or its input holds lone surrogates.
+    """
+    program, entry = code.encode(), stdin.encode()
+    flags = final * wire.FINAL | (seed is not None) * wire.SEED
+    number = (seed or 0) % 2**64
+    header = wire.REQUEST.pack(wire.REQUEST_MAGIC, wire.RUN, flags, nonce, number, timeout_s, len(program), len(entry))
+    return header + program + entry
+
+
+def _how(wait_status: int) -> str:
+    code = os.waitstatus_to_exitcode(wait_status)
+    if code >= 0:
+        return f"exited with code {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"

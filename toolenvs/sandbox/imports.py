@@ -1,0 +1,23 @@
+"""Which fork server a program needs, told from its imports."""
+
+import re
+from collections.abc import Set
+
+# Cheap and generous: a name in a comment or a string costs a slower start, nothing else.
+_IMPORT = re.compile(r"(?:^|[\s;:(])(?:import|from)\s+([\w.]+(?:\s+as\s+\w+)?(?:\s*,\s*[\w.]+(?:\s+as\s+\w+)?)*)")
+_BY_NAME = re.compile(r"""import(?:_module|__)\s*\(\s*["']([\w.]+)""")
+
+
+def imported(code: str) -> set[str]:
+    """Top-level names that `code` seems to import."""
+    names: set[str] = set()
+    if "import" not in code:
+        return names
+    for clause in _IMPORT.findall(code) + _BY_NAME.findall(code):
+        names.update(part.split()[0].partition(".")[0] for part in clause.split(",") if part.strip())
+    return names
+
+
+def kind(code: str, third_party: Set[str]) -> str:
+    """ "full" for a program that imports one of `third_party`, else "bare"."""
+    return "full" if imported(code) & third_party else "bare"

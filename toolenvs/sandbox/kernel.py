@@ -1,0 +1,97 @@
+"""The system calls that Python lacks, by ctypes: namespaces, mounts, capabilities, prctl, seccomp, Landlock.
+
+Imported by the fork server, so: standard library only, and nothing slow.
+"""
+
+import ctypes
+import os
+import platform
+
+from toolenvs.sandbox.syscalls import numbers
+
+CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
+CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
+
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
+MNT_DETACH = 2
+
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP = 1, 4, 24
+PR_SET_NAME, PR_GET_NAME = 15, 16
+PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
+
+MADV_COLLAPSE = 25
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.syscall.restype = ctypes.c_long
+_NUMBERS = numbers()
+SUPPORTED = bool(_NUMBERS)
+MACHINE = platform.machine()
+
+
+def _check(result: int, what: str) -> int:
+    if result < 0:
+        error = ctypes.get_errno()
+        raise OSError(error, f"{what}: {os.strerror(error)}")
+    return result
+
+
+def syscall(name: str, *arguments: int | bytes | ctypes.Array[ctypes.c_char] | None) -> int:
+    """Call `name` by number; integers are passed as 64 bits."""
+    passed = [ctypes.c_ulong(a & (2**64 - 1)) if isinstance(a, int) else a for a in arguments]
+    return _check(int(_libc.syscall(ctypes.c_long(_NUMBERS[name]), *passed)), name)
+
+
+def prctl(option: int, value: int = 0) -> int:
+    """The two-argument form of prctl, the rest 0."""
+    return _check(_libc.prctl(option, ctypes.c_ulong(value), *[ctypes.c_ulong(0)] * 3), f"prctl({option})")
+
+
+def unshare(flags: int) -> None:
+    """Leave the namespaces of `flags`."""
+    _check(_libc.unshare(flags), f"unshare({flags:#x})")
+
+
+def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = "") -> None:
+    """mount(2)."""
+    result = _libc.mount(source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), data.encode())
+    _check(result, f"mount {kind or 'bind'} on {target}")
+
+
+def unmount(target: str) -> None:
+    """Detach what is mounted on `target`."""
+    _check(_libc.umount2(target.encode(), MNT_DETACH), f"umount {target}")
+
+
+def pivot_root(new: str, old: str) -> None:
+    """Make `new` the root of the mount namespace."""
+    syscall("pivot_root", new.encode() + b"\0", old.encode() + b"\0")
+
+
+def drop_capabilities() -> None:
+    """Empty the effective, permitted and inheritable sets."""
+    header = (2 * ctypes.c_uint32)(0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3, this thread
+    data = (6 * ctypes.c_uint32)()
+    _check(_libc.capset(header, data), "capset")
+
+
+def write_file(path: str, text: str) -> None:
+    """Write a file of /proc in one call, as the kernel wants it."""
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        os.write(descriptor, text.encode())
+    finally:
+        os.close(descriptor)
+
+
+def enter_user_namespace(flags: int, uid: int, gid: int) -> None:
+    """A new user namespace, with those of `flags`, in which `uid` and `gid` keep their numbers."""
+    unshare(CLONE_NEWUSER | flags)
+    write_file("/proc/self/setgroups", "deny")
+    write_file("/proc/self/uid_map", f"{uid} {uid} 1")
+    write_file("/proc/self/gid_map", f"{gid} {gid} 1")
+
+
+def collapse(start: int, length: int) -> None:
+    """Ask for huge pages under an address range now; silently nothing where the kernel cannot."""
+    _libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(length), MADV_COLLAPSE)

@@ -1,0 +1,332 @@
+"""The `local` backend: confined processes on this machine, forked from warm fork servers. Linux only."""
+
+import asyncio
+import os
+import secrets
+import select
+import sys
+import threading
+import time
+from typing import Any
+
+from toolenvs.errors import ConfigError, ForkError, IsolationError, SandboxError, did_you_mean
+from toolenvs.sandbox import base, limits
+from toolenvs.sandbox.cell import Cell, Exchange, request
+from toolenvs.sandbox.imports import kind
+from toolenvs.sandbox.pool import Pool
+from toolenvs.sandbox.result import Result
+from toolenvs.sandbox.turnstile import Turnstile
+
+TIERS = ("fork", "namespace")
+"""From the weakest to the strongest."""
+
+
+class LocalBox(base.Box):
+    """Programs on this machine."""
+
+    def __init__(self, *, min_isolation: str = "fork", tier: str | None = None, seed: int = 0, **options: Any) -> None:
+        """Start the strongest tier that works here, or exactly `tier`.
+
+        Raises:
+            ConfigError: an option is unknown or wrong.
+            IsolationError: no tier from `min_isolation` up works here; the message says why for each.
+        """
+        for name in (min_isolation, tier or min_isolation):
+            if name not in TIERS:
+                raise ConfigError(f"sandbox: no isolation {name!r}; {did_you_mean(name, TIERS)}")
+        self.limits = limits.defaults().override(options)
+        self.seed = seed
+        self._owner = os.getpid()
+        self._closed = False
+        self._running = Turnstile(self.limits.max_running)
+        self._sessions = Turnstile(self.limits.max_sessions)
+        self.tier, bare = _strongest((tier,) if tier else TIERS[TIERS.index(min_isolation) :], self.limits)
+        self._pools = {"bare": bare, "full": Pool(self.tier, "full", self.limits)}
+
+    def run(self, code: str, *, timeout_s: float | None = None, stdin: str = "", seed: int | None = None) -> Result:
+        """Run `code` in a fresh interpreter; see `Box.run`."""
+        refused = self._refused(code, stdin)
+        if refused:
+            return refused
+        self._running.enter()
+        try:
+            pool = self._pool(kind(code, limits.third_party()))
+            cell = pool.take()
+            try:
+                return _drive(self._exchange(cell, code, timeout_s, stdin, seed, final=True))
+            finally:
+                cell.kill()
+                pool.refill()
+        finally:
+            self._running.leave()
+
+    async def arun(
+        self, code: str, *, timeout_s: float | None = None, stdin: str = "", seed: int | None = None
+    ) -> Result:
+        """As `run`. Cancelling kills the program."""
+        refused = self._refused(code, stdin)
+        if refused:
+            return refused
+        await self._running.aenter()
+        try:
+            pool = self._pool(kind(code, limits.third_party()))
+            cell = await _take(pool)
+            try:
+                return await _adrive(self._exchange(cell, code, timeout_s, stdin, seed, final=True))
+            finally:
+                cell.kill()
+                pool.refill()
+        finally:
+            self._running.leave()
+
+    def session(self, *, seed: int | None = None) -> "LocalSession":
+        """A stateful interpreter; waits while `max_sessions` are live."""
+        self._check_owner()
+        self._sessions.enter()
+        return LocalSession(self, self.seed if seed is None else seed)
+
+    async def asession(self, *, seed: int | None = None) -> "LocalSession":
+        """As `session`."""
+        self._check_owner()
+        await self._sessions.aenter()
+        return LocalSession(self, self.seed if seed is None else seed)
+
+    def close(self) -> None:
+        """End every program and fork server of this box."""
+        if not self._closed and self._owner == os.getpid():
+            self._closed = True
+            for pool in self._pools.values():
+                pool.close()
+
+    @property
+    def server_pids(self) -> list[int]:
+        """Process ids of the fork servers that run now."""
+        return [server.process.pid for pool in self._pools.values() for server in pool.servers]
+
+    def _pool(self, kind: str) -> Pool:
+        self._check_owner()
+        return self._pools[kind if limits.third_party() else "bare"]
+
+    def _check_owner(self) -> None:
+        if self._closed:
+            raise SandboxError("this sandbox is closed")
+        if self._owner != os.getpid():
+            raise SandboxError("this sandbox belongs to the parent process: open one here, or use sandbox.shared()")
+
+    def _refused(self, code: str, stdin: str) -> Result | None:
+        """The result for a program that cannot even be sent."""
+        for name, text in (("program", code), ("standard input", stdin)):
+            if len(text) > self.limits.code_chars:
+                error = f"ValueError: the {name} is longer than {self.limits.code_chars} characters"
+                return Result("error", error=error)
+            try:
+                text.encode()
+            except UnicodeEncodeError as problem:
+                return Result("error", error=f"UnicodeEncodeError: the {name} holds a lone surrogate: {problem.reason}")
+        return None
+
+    def _exchange(
+        self, cell: Cell, code: str, timeout_s: float | None, stdin: str, seed: int | None, *, final: bool
+    ) -> Exchange:
+        nonce = secrets.randbits(64)
+        limit_s = self.limits.timeout_s if timeout_s is None else timeout_s
+        if cell.fresh:
+            seed = self.seed if seed is None else seed
+        message = request(code, stdin, nonce=nonce, timeout_s=limit_s, seed=seed if cell.fresh else None, final=final)
+        return Exchange(cell, self.limits, message, nonce, limit_s)
+
+
+class LocalSession(base.Session):
+    """An interpreter that keeps its state."""
+
+    def __init__(self, box: LocalBox, seed: int, cell: Cell | None = None) -> None:
+        self._box = box
+        self._seed = seed
+        self._cell = cell
+        self._closed = False
+        self._busy = threading.Lock()
+
+    def run(self, code: str, *, timeout_s: float | None = None, stdin: str = "") -> Result:
+        """Run `code`; see `Session.run`."""
+        with self._one_at_a_time():
+            refused = self._box._refused(code, stdin)
+            if refused:
+                return refused
+            if self._cell is None:
+                self._cell = self._box._pool("full").take()
+            exchange = self._box._exchange(self._cell, code, timeout_s, stdin, self._seed, final=False)
+            try:
+                return _drive(exchange)
+            except BaseException:
+                self._cell.kill()
+                raise
+            finally:
+                self._forget_dead()
+
+    async def arun(self, code: str, *, timeout_s: float | None = None, stdin: str = "") -> Result:
+        """As `run`. Cancelling kills the interpreter."""
+        with self._one_at_a_time():
+            refused = self._box._refused(code, stdin)
+            if refused:
+                return refused
+            if self._cell is None:
+                self._cell = await _take(self._box._pool("full"))
+            exchange = self._box._exchange(self._cell, code, timeout_s, stdin, self._seed, final=False)
+            try:
+                return await _adrive(exchange)
+            except BaseException:
+                self._cell.kill()
+                raise
+            finally:
+                self._forget_dead()
+
+    def fork(self) -> "LocalSession":
+        """Not yet: always refused, so that the caller replays.
+
+        Raises:
+            ForkError: always.
+        """
+        raise ForkError("the local sandbox cannot copy a running interpreter: replay its programs in a new session")
+
+    async def afork(self) -> "LocalSession":
+        """As `fork`."""
+        return self.fork()
+
+    def close(self) -> None:
+        """End the interpreter."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._cell is not None:
+            self._cell.kill()
+            self._cell = None
+        self._box._sessions.leave()
+
+    def _one_at_a_time(self) -> "_Guard":
+        if self._closed:
+            raise SandboxError("this session is closed")
+        self._box._check_owner()
+        return _Guard(self._busy)
+
+    def _forget_dead(self) -> None:
+        if self._cell is not None and self._cell.closed:
+            self._cell = None
+
+
+class _Guard:
+    """Refuses a second run at the same time instead of mixing up answers."""
+
+    def __init__(self, lock: threading.Lock) -> None:
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise SandboxError("this session is busy with another run")
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def _strongest(tiers: tuple[str, ...], chosen: limits.Limits) -> tuple[str, Pool]:
+    if sys.platform != "linux":
+        raise IsolationError(f"the local sandbox needs Linux, not {sys.platform}: use a container or a remote backend")
+    failures = []
+    for tier in reversed(tiers):
+        pool = Pool(tier, "bare", chosen)
+        try:
+            pool.start()
+        except SandboxError as error:
+            failures.append(str(error))
+            continue
+        return tier, pool
+    raise IsolationError(f"no isolation of at least {tiers[0]!r} works here: " + "; ".join(failures))
+
+
+async def _take(pool: Pool) -> Cell:
+    """A cell; a fork server that has to start does so beside the loop."""
+    if not pool.started:
+        await asyncio.to_thread(pool.start)
+    return pool.take()
+
+
+def _drive(exchange: Exchange) -> Result:
+    """Carry an exchange through in this thread."""
+    poll = select.poll()
+    watched: dict[int, int] = {}
+    while not exchange.pump():
+        wanted = dict(exchange.waits_for())
+        if wanted != watched:
+            for descriptor in watched.keys() - wanted.keys():
+                poll.unregister(descriptor)
+            for descriptor, events in wanted.items():
+                poll.register(descriptor, events)
+            watched = wanted
+        left_s = exchange.deadline - time.monotonic()
+        if left_s > 0 and poll.poll(left_s * 1000 + 1):
+            continue
+        if exchange.pump() or exchange.expire():
+            break
+    return exchange.conclude()
+
+
+async def _adrive(exchange: Exchange) -> Result:
+    """Carry an exchange through in the running loop."""
+    loop = asyncio.get_running_loop()
+    finished: asyncio.Future[None] = loop.create_future()
+    control = exchange.cell.control.fileno()
+    reading: set[int] = set()
+    timer: asyncio.TimerHandle | None = None
+    writing = False
+
+    def step() -> None:
+        nonlocal writing
+        if finished.done():
+            return
+        try:
+            done = exchange.pump()
+        except BaseException as error:
+            finished.set_exception(error)
+            return
+        if done:
+            finished.set_result(None)
+            return
+        wanted = {descriptor for descriptor, _ in exchange.waits_for()}
+        for descriptor in reading - wanted:
+            loop.remove_reader(descriptor)
+        for descriptor in wanted - reading:
+            loop.add_reader(descriptor, step)
+        reading.clear()
+        reading.update(wanted)
+        if exchange.sending != writing:
+            writing = exchange.sending
+            if writing:
+                loop.add_writer(control, step)
+            else:
+                loop.remove_writer(control)
+
+    def expire() -> None:
+        nonlocal timer
+        if finished.done():
+            return
+        try:
+            done = exchange.pump() or exchange.expire()
+        except BaseException as error:
+            finished.set_exception(error)
+            return
+        if done:
+            finished.set_result(None)
+        else:
+            timer = loop.call_at(loop.time() + exchange.deadline - time.monotonic(), expire)
+
+    try:
+        step()
+        timer = loop.call_at(loop.time() + exchange.deadline - time.monotonic(), expire)
+        await finished
+    finally:
+        if timer is not None:
+            timer.cancel()
+        for descriptor in reading:
+            loop.remove_reader(descriptor)
+        if writing:
+            loop.remove_writer(control)
+    return await asyncio.to_thread(exchange.conclude) if exchange.must_wait else exchange.conclude()

@@ -1,0 +1,27 @@
+"""What one run of a program gave."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Status = Literal["ok", "error", "timeout", "memory", "output", "crashed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one run of a program gave; whatever the program does, this and no exception is the answer."""
+
+    status: Status
+    """ok; error: it raised; timeout and memory: it met that limit; output: killed for flooding its raw output;
+    crashed: the interpreter ended, or answered with something else than its own result."""
+    stdout: str = ""
+    """What it printed, at most `output_chars` characters."""
+    stderr: str = ""
+    """What it wrote to standard error, its traceback at the end."""
+    value: str | None = None
+    """The repr of a last expression that is not None."""
+    error: str | None = None
+    """The last line of its traceback, or what ended it."""
+    truncated: bool = False
+    """Whether some output was left out."""
+    seconds: float = 0.0
+    """Wall time from request to answer."""

@@ -1,0 +1,350 @@
+"""The system call filter of a cell: an allow-list, assembled to BPF by hand.
+
+What is not listed fails with EPERM. What is listed with a condition looks at register arguments only (a filter
+cannot follow pointers), so calls whose danger hides behind a pointer are left out: sendmsg (address), clone3 (flags).
+"""
+
+import ctypes
+import errno
+import struct
+from collections.abc import Iterable
+
+from toolenvs.sandbox import kernel
+from toolenvs.sandbox.syscalls import AUDIT_ARCH, numbers
+
+# Harmless whatever their arguments: memory, own descriptors, time, own identity, waiting, reading by path (which paths
+# is for Landlock or the mount namespace to say).
+ALWAYS = [
+    "read",
+    "write",
+    "readv",
+    "writev",
+    "pread64",
+    "pwrite64",
+    "preadv",
+    "pwritev",
+    "close",
+    "close_range",
+    "fstat",
+    "stat",
+    "lstat",
+    "newfstatat",
+    "statx",
+    "statfs",
+    "fstatfs",
+    "lseek",
+    "mmap",
+    "munmap",
+    "mprotect",
+    "mremap",
+    "madvise",
+    "brk",
+    "msync",
+    "mincore",
+    "rt_sigaction",
+    "rt_sigprocmask",
+    "rt_sigreturn",
+    "rt_sigpending",
+    "rt_sigtimedwait",
+    "rt_sigsuspend",
+    "sigaltstack",
+    "pause",
+    "access",
+    "faccessat",
+    "faccessat2",
+    "pipe",
+    "pipe2",
+    "select",
+    "pselect6",
+    "poll",
+    "ppoll",
+    "epoll_create",
+    "epoll_create1",
+    "epoll_ctl",
+    "epoll_wait",
+    "epoll_pwait",
+    "epoll_pwait2",
+    "eventfd",
+    "eventfd2",
+    "timerfd_create",
+    "timerfd_settime",
+    "timerfd_gettime",
+    "dup",
+    "dup2",
+    "dup3",
+    "nanosleep",
+    "clock_nanosleep",
+    "clock_gettime",
+    "clock_getres",
+    "gettimeofday",
+    "time",
+    "getpid",
+    "gettid",
+    "getppid",
+    "getuid",
+    "geteuid",
+    "getgid",
+    "getegid",
+    "getgroups",
+    "getpgrp",
+    "getpgid",
+    "getsid",
+    "getresuid",
+    "getresgid",
+    "getrusage",
+    "times",
+    "sysinfo",
+    "uname",
+    "umask",
+    "getcpu",
+    "fsync",
+    "fdatasync",
+    "ftruncate",
+    "getdents",
+    "getdents64",
+    "getcwd",
+    "chdir",
+    "fchdir",
+    "readlink",
+    "readlinkat",
+    "open",
+    "openat",
+    "futex",
+    "set_robust_list",
+    "get_robust_list",
+    "rseq",
+    "set_tid_address",
+    "exit",
+    "exit_group",
+    "sched_yield",
+    "sched_getaffinity",
+    "sched_getparam",
+    "sched_getscheduler",
+    "sched_get_priority_max",
+    "sched_get_priority_min",
+    "getpriority",
+    "getrlimit",
+    "getrandom",
+    "restart_syscall",
+    "membarrier",
+    "alarm",
+    "setitimer",
+    "getitimer",
+    "timer_create",
+    "timer_settime",
+    "timer_gettime",
+    "timer_delete",
+    "timer_getoverrun",
+    "wait4",
+    "waitid",
+    "flock",
+    "fadvise64",
+    "readahead",
+    "sendfile",
+    "copy_file_range",
+    "fallocate",
+    "recvfrom",
+    "recvmsg",
+    "shutdown",
+    "getsockopt",
+    "getsockname",
+    "getpeername",
+]
+
+# Only where the cell has a file system of its own: Landlock does not govern modes and times, and in the fork tier
+# the program may own files of the host.
+PRIVATE_FILES = [
+    "rename",
+    "renameat",
+    "renameat2",
+    "mkdir",
+    "mkdirat",
+    "rmdir",
+    "unlink",
+    "unlinkat",
+    "link",
+    "linkat",
+    "symlink",
+    "symlinkat",
+    "chmod",
+    "fchmod",
+    "fchmodat",
+    "utime",
+    "utimes",
+    "utimensat",
+    "futimesat",
+    "truncate",
+    "creat",
+]
+
+_FCNTL = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    36,
+    37,
+    38,
+    1030,
+    1032,
+)  # dup, flags, locks, pipe size; not F_SETOWN: it sends signals
+_IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)  # TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX
+_CLONE_THREAD = 0x00010000
+_CLONE_NEW_ANY = 0x7E020080  # every CLONE_NEW* flag
+_ACCESS_FOR_WRITING = 0o3 | 0o100 | 0o1000 | 0o20000000  # access mode, O_CREAT, O_TRUNC, the bit of O_TMPFILE
+_AF_UNIX = 1
+
+_LOAD, _JUMP_EQUAL, _JUMP_ABOVE, _JUMP_SET, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
+_ALLOW, _KILL, _NOTIFY = 0x7FFF0000, 0x80000000, 0x7FC00000
+_NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
+_X32_BIT = 0x40000000
+
+_SET_MODE_FILTER = 1
+_NEW_LISTENER = 1 << 3
+
+
+def _fail(code: int) -> int:
+    return 0x00050000 | code
+
+
+def _one(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, if_true, if_false, value & 0xFFFFFFFF)
+
+
+def _low(index: int) -> bytes:
+    return _one(_LOAD, _ARGUMENTS + 8 * index)
+
+
+def _high(index: int) -> bytes:
+    return _one(_LOAD, _ARGUMENTS + 8 * index + 4)
+
+
+def _one_of(index: int, values: Iterable[int], otherwise: int) -> list[bytes]:
+    """Allow when the low half of an argument is one of `values`."""
+    code = [_low(index)]
+    for value in values:
+        code += [_one(_JUMP_EQUAL, value, 0, 1), _one(_RETURN, _ALLOW)]
+    return [*code, _one(_RETURN, otherwise)]
+
+
+def _null(index: int) -> list[bytes]:
+    """Go on when a pointer argument is NULL, else EPERM."""
+    refuse = _one(_RETURN, _fail(errno.EPERM))
+    return [_low(index), _one(_JUMP_EQUAL, 0, 1, 0), refuse, _high(index), _one(_JUMP_EQUAL, 0, 1, 0), refuse]
+
+
+def _conditions(pid: int, forking: int) -> dict[str, list[bytes]]:
+    allow, refuse = _one(_RETURN, _ALLOW), _one(_RETURN, _fail(errno.EPERM))
+    plain_fork = _one(_RETURN, forking)
+    return {
+        "clone": [
+            _low(0),
+            _one(_JUMP_SET, _CLONE_NEW_ANY & ~0x80, 0, 1),  # 0x80 is CLONE_NEWTIME only in clone3
+            refuse,
+            _one(_JUMP_SET, _CLONE_THREAD, 0, 1),
+            allow,
+            plain_fork,
+        ],
+        "fork": [plain_fork],
+        "vfork": [refuse],
+        "clone3": [_one(_RETURN, _fail(errno.ENOSYS))],  # glibc then falls back to clone
+        "kill": _one_of(0, (pid,), _fail(errno.EPERM)),
+        "tgkill": _one_of(0, (pid,), _fail(errno.EPERM)),
+        "tkill": _one_of(0, (pid,), _fail(errno.EPERM)),
+        "fcntl": _one_of(1, _FCNTL, _fail(errno.EPERM)),
+        "ioctl": _one_of(1, _IOCTL, _fail(errno.ENOTTY)),
+        "prctl": _one_of(0, (kernel.PR_SET_NAME, kernel.PR_GET_NAME), _fail(errno.EPERM)),
+        "prlimit64": [
+            *_null(2),
+            _low(0),
+            _one(_JUMP_EQUAL, 0, 1, 0),
+            _one(_JUMP_EQUAL, pid, 0, 1),
+            allow,
+            refuse,
+        ],
+        "seccomp": [
+            *_one_of(0, (_SET_MODE_FILTER,), _fail(errno.EPERM))[:-2],
+            _low(1),
+            _one(_JUMP_EQUAL, 0, 0, 1),
+            allow,
+            refuse,
+        ],
+        "socketpair": _one_of(0, (_AF_UNIX,), _fail(errno.EPERM)),
+        "sendto": [*_null(4), allow],
+    }
+
+
+def _no_writing(argument: int) -> list[bytes]:
+    return [
+        _low(argument),
+        _one(_JUMP_SET, _ACCESS_FOR_WRITING, 0, 1),
+        _one(_RETURN, _fail(errno.EROFS)),
+        _one(_RETURN, _ALLOW),
+    ]
+
+
+def program(pid: int, *, private_files: bool, refuse_writing: bool = False, notify_fork: bool = False) -> bytes:
+    """The filter of the cell whose process is `pid`.
+
+    Args:
+        pid: the only process that the cell may signal.
+        private_files: the cell's file system is its own, so it may be changed.
+        refuse_writing: refuse any opening for writing (where Landlock is too old to govern truncation).
+        notify_fork: a plain fork asks the listener instead of failing.
+    """
+    table = numbers()
+    forking = _NOTIFY if notify_fork else _fail(errno.EPERM)
+    conditions = _conditions(pid, forking)
+    if refuse_writing:
+        conditions |= {"open": _no_writing(1), "openat": _no_writing(2)}
+    listed = ALWAYS + (PRIVATE_FILES if private_files else [])
+    code = [
+        _one(_LOAD, _ARCH),
+        _one(_JUMP_EQUAL, AUDIT_ARCH[kernel.MACHINE], 1, 0),
+        _one(_RETURN, _KILL),
+        _one(_LOAD, _NUMBER),
+    ]
+    if kernel.MACHINE == "x86_64":
+        code += [_one(_JUMP_ABOVE, _X32_BIT, 0, 1), _one(_RETURN, _KILL)]
+    for name, block in conditions.items():
+        if name in table:
+            code += [_one(_JUMP_EQUAL, table[name], 0, len(block)), *block]
+    allowed = sorted(table[name] for name in listed if name in table and name not in conditions)
+    for first, last in _ranges(allowed):
+        if first == last:
+            code += [_one(_JUMP_EQUAL, first, 0, 1), _one(_RETURN, _ALLOW)]
+        else:
+            code += [_one(_JUMP_ABOVE, first, 0, 2), _one(_JUMP_ABOVE, last + 1, 1, 0), _one(_RETURN, _ALLOW)]
+    code.append(_one(_RETURN, _fail(errno.EPERM)))
+    return b"".join(code)
+
+
+def only_signal_nobody() -> bytes:
+    """A second filter for a copied interpreter, whose first one still names the original as its own process."""
+    table = numbers()
+    code = [_one(_LOAD, _NUMBER)]
+    for name in ("kill", "tgkill", "tkill"):
+        code += [_one(_JUMP_EQUAL, table[name], 0, 1), _one(_RETURN, _fail(errno.EPERM))]
+    return b"".join([*code, _one(_RETURN, _ALLOW)])
+
+
+def install(filter_code: bytes, *, listener: bool = False) -> int:
+    """Load a filter for good; the descriptor of its listener, or 0."""
+    buffer = ctypes.create_string_buffer(filter_code, len(filter_code))
+    instructions = len(filter_code) // 8
+    argument = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", instructions, ctypes.addressof(buffer)), 16)
+    return kernel.syscall("seccomp", _SET_MODE_FILTER, _NEW_LISTENER if listener else 0, argument)
+
+
+def _ranges(values: list[int]) -> list[tuple[int, int]]:
+    ranges: list[tuple[int, int]] = []
+    for value in values:
+        if ranges and value == ranges[-1][1] + 1:
+            ranges[-1] = (ranges[-1][0], value)
+        else:
+            ranges.append((value, value))
+    return ranges

@@ -1,0 +1,161 @@
+"""The host's side of one fork server: start it, give it orders, hear how cells ended."""
+
+import contextlib
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+import weakref
+from pathlib import Path
+
+from toolenvs.errors import SandboxError
+from toolenvs.sandbox import wire
+from toolenvs.sandbox.walls import Plan
+
+BOOT_LIMIT_S = 60.0
+REAP_LIMIT_S = 10.0
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+# The two parent packages are stood in for, so that the fork server imports nothing but its own few modules.
+_BOOT = (
+    "import sys,types\n"
+    "for name,path in (('toolenvs',sys.argv[2]),('toolenvs.sandbox',sys.argv[2]+'/sandbox')):\n"
+    " module=sys.modules[name]=types.ModuleType(name); module.__path__=[path]\n"
+    "from toolenvs.sandbox import zygote\n"
+    "zygote.main()\n"
+)
+_ENVIRONMENT = {
+    "PATH": "/usr/bin:/bin",
+    "LANG": "C.UTF-8",
+    "HOME": "/tmp",
+    "PYTHONHASHSEED": "0",
+    "MALLOC_ARENA_MAX": "2",  # each arena costs 64 MB of address space
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
+
+
+class Server:
+    """One fork server. Thread-safe."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Start it and wait until it serves.
+
+        Raises:
+            SandboxError: it did not come up; the message says which step failed.
+        """
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket = ours
+        self._lock = threading.Lock()
+        self._reaping = threading.Lock()
+        self._next_cell = 0
+        self.dead = False
+        self.live = 0
+        try:
+            self.process = _execute(plan, theirs)
+        finally:
+            theirs.close()
+        _SERVERS.add(self)
+        kind, _, _, text = self._receive(BOOT_LIMIT_S)
+        if kind != wire.READY:
+            self.close()
+            raise SandboxError(f"the {plan['tier']} tier of the local sandbox did not start: {text}")
+
+    def spawn(self, descriptors: list[int]) -> int:
+        """Order a cell on these descriptors (control, stdout, stderr); its number.
+
+        Raises:
+            SandboxError: the fork server is dead.
+        """
+        with self._lock:
+            self._next_cell += 1
+            self._send(wire.SPAWN, self._next_cell, descriptors)
+            self.live += 1
+            return self._next_cell
+
+    def interrupt(self, cell: int) -> None:
+        """Send the interrupt of a user at a keyboard to a cell."""
+        with self._lock:
+            self._send(wire.INTERRUPT, cell)
+
+    def kill(self, cell: int) -> None:
+        """Kill a cell and forget it; nothing when the server is dead, as its cells then are."""
+        with self._lock:
+            self.live -= 1
+            with contextlib.suppress(SandboxError):
+                self._send(wire.KILL, cell)
+
+    def reap(self, cell: int) -> int:
+        """Kill a cell if it still lives; its wait status.
+
+        Raises:
+            SandboxError: the fork server is dead.
+        """
+        with self._reaping:
+            with self._lock:
+                self.live -= 1
+                self._send(wire.REAP, cell)
+            while True:
+                kind, about, status, _ = self._receive(REAP_LIMIT_S)
+                if kind == wire.EXIT and about == cell:
+                    return status
+
+    def close(self) -> None:
+        """End the fork server and every cell of it."""
+        self.dead = True
+        self._socket.close()
+        self.process.kill()
+        self.process.wait()
+
+    def abandon(self) -> None:
+        """In a forked child of the host: let go of what belongs to the parent."""
+        self.dead = True
+        self._socket.close()
+
+    def _send(self, order: int, cell: int, descriptors: list[int] | None = None) -> None:
+        if self.dead:
+            raise SandboxError("the fork server of the local sandbox has ended")
+        try:
+            socket.send_fds(self._socket, [wire.ORDER.pack(order, cell)], descriptors or [])
+        except OSError as error:
+            self.dead = True
+            raise SandboxError(f"the fork server of the local sandbox has ended ({error.strerror})") from error
+
+    def _receive(self, limit_s: float) -> tuple[int, int, int, str]:
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        data = self._socket.recv(wire.MAX_REPORT_BYTES) if poll.poll(limit_s * 1000) else b""
+        if len(data) < wire.REPORT.size:
+            self.dead = True
+            code = self.process.poll()
+            raise SandboxError(f"the fork server of the local sandbox ended or hangs (exit code {code})")
+        kind, cell, status = wire.REPORT.unpack_from(data)
+        return kind, cell, status, data[wire.REPORT.size :].decode("utf-8", "replace")
+
+
+def _execute(plan: Plan, control: socket.socket) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _BOOT, json.dumps(plan), str(_PACKAGE), str(control.fileno())],
+        pass_fds=[control.fileno()],
+        env=_ENVIRONMENT,
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+_SERVERS: "weakref.WeakSet[Server]" = weakref.WeakSet()
+
+
+def _abandon_all() -> None:
+    for server in list(_SERVERS):
+        server.abandon()
+
+
+os.register_at_fork(after_in_child=_abandon_all)

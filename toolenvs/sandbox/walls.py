@@ -1,0 +1,185 @@
+"""The walls of the two tiers: what the fork server puts around itself, and what each cell adds.
+
+fork        Landlock, a system call filter, resource limits; nothing is writable; no root and no namespaces needed.
+namespace   also user, pid, mount, network, IPC and UTS namespaces: its own small root, a private /tmp of bounded size.
+"""
+
+import os
+import resource
+import signal
+from typing import TypedDict
+
+from toolenvs.sandbox import kernel, landlock, seccomp, view
+
+_WRITABLE_DEVICES_NEED_ABI = landlock.TRUNCATE_SINCE_ABI
+_NAMESPACES = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
+_MB = 1 << 20
+
+
+class Plan(TypedDict):
+    """What the host asks of a fork server; JSON on its command line."""
+
+    tier: str
+    readable: list[str]
+    hidden: list[str]
+    packages: list[str]
+    sites: list[str]
+    importable: list[str]
+    preload: list[str]
+    warm_up: str
+    output_chars: int
+    memory_mb: int
+    files_mb: int
+    files: int
+    open_files: int
+    processes: int
+    unprivileged_uid: int
+
+
+class Walls:
+    """The walls of one fork server and of its cells."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.private = plan["tier"] == "namespace"
+        self._was_root = os.geteuid() == 0
+        self.rules = 0
+        self._address_space = 0
+        self._threads = plan["processes"]
+        self._statm = -1
+
+    def around_server(self) -> None:
+        """Enter the namespaces and the view; called before anything is imported for programs.
+
+        In the namespace tier the process forks: the caller goes on as the first process of a pid namespace.
+
+        Raises:
+            OSError: the kernel refuses a step.
+        """
+        plan = self.plan
+        uid = plan["unprivileged_uid"] if self._was_root else os.getuid()
+        gid = uid if self._was_root else os.getgid()
+        shown = plan["readable"], plan["hidden"], plan["packages"]
+        if self.private:
+            if self._was_root:
+                kernel.unshare(_NAMESPACES)
+            else:
+                kernel.enter_user_namespace(_NAMESPACES, uid, gid)
+            _become_first_process()
+            self._statm = os.open("/proc/self/statm", os.O_RDONLY)
+            view.enter(*shown)
+            if self._was_root:
+                _become(uid)
+                kernel.enter_user_namespace(0, uid, gid)
+            kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
+            return
+        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+        self._statm = os.open("/proc/self/statm", os.O_RDONLY)
+        if self._was_root:
+            if not all(_open_to_others(path) for path in (*shown[0], *shown[2])):
+                kernel.unshare(kernel.CLONE_NEWNS)  # Python below a folder of mode 700: show it elsewhere
+                view.enter(*shown)
+        else:
+            self._threads += _threads_of(uid)  # the limit counts everything that this user runs
+
+    def measure(self) -> None:
+        """Take the size of the warm server and build the rule set; called when everything is imported."""
+        pages = int(os.pread(self._statm, 64, 0).split()[0])
+        self._address_space = pages * os.sysconf("SC_PAGE_SIZE") + self.plan["memory_mb"] * _MB
+        plan = self.plan
+        if self.private:
+            self.rules = landlock.ruleset((), files=False)
+        else:
+            if not landlock.abi():
+                raise OSError("this kernel has no Landlock (Linux 5.13, with landlock among its security modules)")
+            self.rules = landlock.ruleset(view.rules(plan["readable"], plan["hidden"], plan["packages"]))
+
+    def around_cell(self, slot: int, *, notify_fork: bool = False) -> int:
+        """Confine this process for good; the descriptor of the listener for forks, or 0."""
+        plan = self.plan
+        os.umask(0o077)
+        if self.private:
+            uid, gid = os.getuid(), os.getgid()
+            kernel.enter_user_namespace(kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC, uid, gid)
+            size = f"size={plan['files_mb']}m,nr_inodes={plan['files']},mode=700"
+            kernel.mount("tmpfs", "/tmp", "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, size)
+            os.chdir("/tmp")
+        else:
+            if self._was_root:
+                _become(plan["unprivileged_uid"] + 1 + slot)
+            os.chdir("/")
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)  # after the change of identity, which clears it
+        self._limit()
+        kernel.drop_capabilities()
+        kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+        if self.rules:
+            landlock.enter(self.rules)
+            os.close(self.rules)
+        code = seccomp.program(
+            os.getpid(),
+            private_files=self.private,
+            refuse_writing=not self.private and landlock.abi() < _WRITABLE_DEVICES_NEED_ABI,
+            notify_fork=notify_fork,
+        )
+        return seccomp.install(code, listener=notify_fork)
+
+    def _limit(self) -> None:
+        plan = self.plan
+        for kind, value in (
+            (resource.RLIMIT_AS, self._address_space),
+            (resource.RLIMIT_CORE, 0),
+            (resource.RLIMIT_FSIZE, plan["files_mb"] * _MB),
+            (resource.RLIMIT_NOFILE, plan["open_files"]),
+            (resource.RLIMIT_NPROC, self._threads),
+            (resource.RLIMIT_MEMLOCK, 0),
+            (resource.RLIMIT_MSGQUEUE, 0),
+            (resource.RLIMIT_SIGPENDING, 256),
+        ):
+            hard = resource.getrlimit(kind)[1]
+            value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.setrlimit(kind, (value, value))
+
+
+def _become_first_process() -> None:
+    """Fork into the new pid namespace; the outer process waits and shares the inner one's end."""
+    inner = os.fork()
+    if inner:
+        os.closerange(0, 1024)
+        _, status = os.waitpid(inner, 0)
+        os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _become(uid: int) -> None:
+    """Change to an unprivileged user for good."""
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # or the files of /proc/self belong to root
+
+
+def _open_to_others(path: str) -> bool:
+    """Whether any user may reach and read `path` (what is not there is not asked for either)."""
+    path = os.path.realpath(path)
+    if not os.path.exists(path):
+        return True
+    wanted = 0o5 if os.path.isdir(path) else 0o4
+    if os.stat(path).st_mode & wanted != wanted:
+        return False
+    while path != "/":
+        path = os.path.dirname(path)
+        if not os.stat(path).st_mode & 0o1:
+            return False
+    return True
+
+
+def _threads_of(uid: int) -> int:
+    """How many threads the user runs now, plus room for what else they start."""
+    count = 0
+    for name in os.listdir("/proc"):
+        try:
+            if name.isdigit() and os.stat(f"/proc/{name}").st_uid == uid:
+                count += len(os.listdir(f"/proc/{name}/task"))
+        except OSError:
+            continue
+    return count + 128

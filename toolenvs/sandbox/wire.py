@@ -1,0 +1,27 @@
+"""The frames between the host, the fork server and a cell: fixed headers, capped lengths, UTF-8, nothing else.
+
+host -> fork server   ORDER, one datagram; SPAWN carries the cell's descriptors (control, stdout, stderr)
+fork server -> host   REPORT, one datagram; READY and FAILED are followed by text
+host -> cell          REQUEST, the program, its standard input
+cell -> host          one HELLO byte when its walls stand; then ANSWER, value, error for each request
+"""
+
+import struct
+
+SPAWN, KILL, REAP, INTERRUPT, ADMIT = 1, 2, 3, 4, 5
+READY, FAILED, EXIT, CHANNEL = 1, 2, 3, 4
+ORDER = struct.Struct("<BQ")  # what, cell
+REPORT = struct.Struct("<BQi")  # what, cell, wait status
+MAX_REPORT_BYTES = 65_536
+
+HELLO = b"+"
+RUN, BRANCH = 1, 2
+FINAL, SEED = 1, 2  # flags of a request: the cell ends after it; reseed before it
+REQUEST = struct.Struct("<IBBQQdII")  # magic, operation, flags, nonce, seed, timeout_s, bytes of program, of stdin
+REQUEST_MAGIC = 0x54454E31
+
+OK, ERROR, MEMORY, REFUSED = 0, 1, 2, 3
+TRUNCATED, HAS_VALUE, HAS_ERROR = 1, 2, 4  # flags of an answer
+ANSWER = struct.Struct("<IQBBII")  # magic, nonce, status, flags, bytes of value, of error
+ANSWER_MAGIC = 0x54454E41
+MAX_ERROR_CHARS = 4_096

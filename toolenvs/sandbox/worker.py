@@ -1,0 +1,283 @@
+"""What runs inside a cell: read a program, run it, answer, until the control channel ends.
+
+Everything here shares an interpreter with the program, so nothing here is trusted by the host.
+"""
+
+import _thread
+import ast
+import atexit
+import builtins
+import contextlib
+import gc
+import io
+import linecache
+import os
+import random
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+import types
+from typing import Any
+
+from toolenvs.sandbox import seccomp, wire
+
+CONTROL_FD = 3
+_BUFFER_BYTES = 8_192
+_EARLY_S = 0.05  # an interrupt this long before the deadline was meant for an earlier program
+_HERE = os.path.dirname(__file__)
+
+
+class Stream(io.TextIOBase):
+    """Standard output or error: block buffered, cut after a number of characters."""
+
+    encoding = "utf-8"
+    errors = "backslashreplace"
+
+    def __init__(self, descriptor: int, max_chars: int) -> None:
+        self._descriptor = descriptor
+        self._left = max_chars
+        self._pending = bytearray()
+        self.truncated = False
+        self.buffer = Bytes(self)
+
+    def write(self, text: str, /) -> int:
+        """Write `text`, or as much as the cap leaves room for."""
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        if self.closed:
+            raise ValueError("I/O operation on closed file.")
+        self.put(text[: self._left].encode("utf-8", "backslashreplace"), len(text))
+        return len(text)
+
+    def put(self, data: bytes, chars: int) -> None:
+        """Append bytes that stand for `chars` characters of the cap."""
+        if chars > self._left:
+            self.truncated = True
+        self._left = max(self._left - chars, 0)
+        self._pending += data
+        if len(self._pending) >= _BUFFER_BYTES:
+            self.flush()
+
+    def room(self) -> int:
+        """Characters that may still be written."""
+        return self._left
+
+    def flush(self) -> None:
+        """Hand what is pending to the pipe."""
+        while self._pending:
+            written = os.write(self._descriptor, self._pending)
+            del self._pending[:written]
+
+    def fileno(self) -> int:
+        """The descriptor beneath."""
+        return self._descriptor
+
+    def writable(self) -> bool:
+        """True."""
+        return True
+
+    def isatty(self) -> bool:
+        """False."""
+        return False
+
+
+class Bytes(io.RawIOBase):
+    """The bytes beneath a `Stream`."""
+
+    def __init__(self, text: Stream) -> None:
+        self._text = text
+
+    def write(self, data: Any, /) -> int:
+        """Write bytes, or as many as the cap leaves room for."""
+        view = memoryview(data).cast("B")
+        self._text.put(bytes(view[: self._text.room()]), len(view))
+        return len(view)
+
+    def flush(self) -> None:
+        """Hand what is pending to the pipe."""
+        self._text.flush()
+
+    def writable(self) -> bool:
+        """True."""
+        return True
+
+
+class Worker:
+    """The read-run-answer loop of one cell."""
+
+    def __init__(self, output_chars: int) -> None:
+        self._output_chars = output_chars
+        self._deadline = float("inf")
+        self._cells = 0
+        self._control = socket.socket(fileno=CONTROL_FD)
+        self._main = types.ModuleType("__main__")
+        self._main.__dict__["__builtins__"] = builtins
+        sys.modules["__main__"] = self._main
+
+    def serve(self) -> None:
+        """Answer requests until the channel ends."""
+        signal.signal(signal.SIGINT, self._interrupt)
+        self._control.sendall(wire.HELLO)
+        while True:
+            header = self._read(wire.REQUEST.size)
+            _, operation, flags, nonce, seed, timeout_s, code_bytes, stdin_bytes = wire.REQUEST.unpack(header)
+            if operation == wire.BRANCH:
+                self._branch(nonce)
+                continue
+            code = self._read(code_bytes).decode("utf-8", "replace")
+            stdin = self._read(stdin_bytes)
+            if flags & wire.SEED:
+                reseed(seed)
+            self._answer(nonce, *self._run(code, stdin, timeout_s, bool(flags & wire.FINAL)))
+
+    def _read(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            piece = self._control.recv(min(size - len(data), 1 << 20))
+            if not piece:
+                os._exit(0)
+            data += piece
+        return data
+
+    def _answer(self, nonce: int, status: int, truncated: bool, value: str | None, error: str | None) -> None:
+        flags = truncated * wire.TRUNCATED | (value is not None) * wire.HAS_VALUE | (error is not None) * wire.HAS_ERROR
+        value_bytes = (value or "").encode("utf-8", "backslashreplace")
+        error_bytes = (error or "").encode("utf-8", "backslashreplace")
+        header = wire.ANSWER.pack(wire.ANSWER_MAGIC, nonce, status, flags, len(value_bytes), len(error_bytes))
+        self._control.sendall(header + value_bytes + error_bytes)
+
+    def _interrupt(self, *_: object) -> None:
+        if time.monotonic() >= self._deadline - _EARLY_S:
+            raise KeyboardInterrupt
+
+    def _run(self, code: str, stdin: bytes, timeout_s: float, final: bool) -> tuple[int, bool, str | None, str | None]:
+        """Run a program; its status, whether output was cut, the repr of its last expression, its error."""
+        self._cells += 1
+        out, err = Stream(1, self._output_chars), Stream(2, self._output_chars)
+        sys.stdout = sys.__stdout__ = out  # type: ignore[misc,assignment]
+        sys.stderr = sys.__stderr__ = err  # type: ignore[misc,assignment]
+        sys.stdin = sys.__stdin__ = io.TextIOWrapper(io.BytesIO(stdin), "utf-8", "replace")  # type: ignore[misc]
+        value: str | None = None
+        failure: BaseException | None = None
+        status, error = wire.OK, None
+        try:
+            self._deadline = time.monotonic() + timeout_s
+            try:
+                value = self._execute(code)
+                if final:
+                    _finish()
+            except BaseException as raised:
+                failure = raised
+                if final:
+                    _finish()
+            if failure is not None:
+                status, error = _report(failure, err)
+        except BaseException as raised:  # the limit was met while a value or a traceback was being written
+            status = wire.MEMORY if isinstance(raised, MemoryError) else wire.ERROR
+            error = type(failure or raised).__name__
+        finally:
+            self._deadline = float("inf")
+        failure = None
+        truncated = out.truncated or err.truncated
+        if value is not None and len(value) > self._output_chars:
+            value, truncated = value[: self._output_chars], True
+        for stream in (out, err):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        return status, truncated, value, error
+
+    def _execute(self, code: str) -> str | None:
+        name = f"<cell {self._cells}>"
+        linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+        tree = ast.parse(code, name)
+        last: ast.stmt | None = tree.body[-1] if tree.body else None
+        if isinstance(last, ast.Expr):
+            tree.body.pop()
+        scope = self._main.__dict__
+        if tree.body:
+            exec(compile(tree, name, "exec", dont_inherit=True), scope)
+        if not isinstance(last, ast.Expr):
+            return None
+        value = eval(compile(ast.Expression(last.value), name, "eval", dont_inherit=True), scope)
+        return None if value is None else repr(value)[: self._output_chars + 1]
+
+    def _branch(self, nonce: int) -> None:
+        """Copy this interpreter; the copy serves on the channels that came with the request."""
+        _, descriptors, _, _ = socket.recv_fds(self._control, 1, 4)
+        control, out, err, hello = descriptors
+        if _thread._count() or threading.active_count() > 1:
+            for descriptor in descriptors:
+                os.close(descriptor)
+            self._answer(nonce, wire.REFUSED, False, None, "the program holds threads")
+            return
+        state, numpy_state = random.getstate(), _numpy_state()
+        try:
+            middle = os.fork()
+            if middle == 0 and os.fork() != 0:  # the copy is adopted by the fork server, which then knows its fate
+                os._exit(0)
+        except OSError as refused:
+            for descriptor in descriptors:
+                os.close(descriptor)
+            self._answer(nonce, wire.REFUSED, False, None, f"the copy was refused: {refused.strerror}")
+            return
+        if middle:
+            os.waitpid(middle, 0)
+            for descriptor in descriptors:
+                os.close(descriptor)
+            self._answer(nonce, wire.OK, False, None, None)
+            return
+        for source, target in ((control, CONTROL_FD), (out, 1), (err, 2)):
+            os.dup2(source, target)
+            os.close(source)
+        seccomp.install(seccomp.only_signal_nobody())
+        random.setstate(state)
+        if numpy_state is not None:
+            sys.modules["numpy"].random.set_state(numpy_state)
+        os.write(hello, wire.HELLO)
+        os.close(hello)
+        self._control.sendall(wire.HELLO)
+
+
+def reseed(seed: int) -> None:
+    """Make the global random streams a function of `seed`."""
+    random.seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(seed % 2**32)
+
+
+def _numpy_state() -> Any:
+    numpy = sys.modules.get("numpy")
+    return None if numpy is None else numpy.random.get_state()
+
+
+def _finish() -> None:
+    """What an interpreter does at its end: wait for threads, run exit hooks."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+
+
+def _report(failure: BaseException, err: Stream) -> tuple[int, str | None]:
+    """Write the traceback of `failure`; its status and last line."""
+    if isinstance(failure, SystemExit) and failure.code in (None, 0):
+        return wire.OK, None
+    trace = failure.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_HERE):
+        trace = trace.tb_next
+    status = wire.MEMORY if isinstance(failure, MemoryError) else wire.ERROR
+    summary = traceback.TracebackException(type(failure), failure, trace, compact=True)
+    error = "".join(summary.format_exception_only()).rstrip("\n").rpartition("\n")[2][: wire.MAX_ERROR_CHARS]
+    for line in summary.format():
+        err.write(line)
+        if err.truncated:
+            break
+    return status, error
+
+
+def start(output_chars: int) -> None:
+    """Serve in this process, which is confined, until the channel ends."""
+    gc.enable()
+    Worker(output_chars).serve()

@@ -1,0 +1,233 @@
+"""The fork server: imports what programs import, then forks a confined cell for each order of the host.
+
+Executed, never forked, from the host: no memory, descriptors or secrets of the trainer are in it. It ends when its
+control socket does, and its cells end with it.
+"""
+
+import atexit
+import gc
+import importlib
+import importlib.machinery
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import traceback
+from typing import Any
+
+from toolenvs.sandbox import wire, worker
+from toolenvs.sandbox.walls import Plan, Walls
+
+_CONTROL_FD = 3
+_MAX_FDS = 4
+
+
+class Listed(importlib.machinery.FileFinder):
+    """Finds listed packages only, so that others are missing rather than unreadable."""
+
+    names: frozenset[str] = frozenset()
+
+    def find_spec(self, fullname: str, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        """The spec of `fullname` when its package is listed."""
+        return super().find_spec(fullname, target) if fullname.partition(".")[0] in self.names else None
+
+
+class Server:
+    """The fork server's loop."""
+
+    def __init__(self, walls: Walls, control: socket.socket) -> None:
+        self._walls = walls
+        self._control = control
+        self._cells: dict[int, int] = {}  # cell -> pid
+        self._pids: dict[int, int] = {}  # pid -> cell
+        self._ended: dict[int, int] = {}  # cell -> wait status, until the host has asked
+        self._awaited: set[int] = set()  # cells whose end the host waits for
+        self._slots: dict[int, int] = {}  # cell -> slot, the lowest free number
+        self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def serve(self) -> None:
+        """Obey until the control socket ends."""
+        signal.signal(signal.SIGCHLD, _nothing)
+        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        poll = select.poll()
+        poll.register(self._control, select.POLLIN)
+        poll.register(self._wake_read, select.POLLIN)
+        while True:
+            ready = {descriptor for descriptor, _ in poll.poll()}
+            if self._wake_read in ready:
+                os.read(self._wake_read, 4096)
+                self._bury()
+            if self._control.fileno() in ready and not self._obey():
+                return
+
+    def _obey(self) -> bool:
+        message, descriptors, _, _ = socket.recv_fds(self._control, wire.ORDER.size, _MAX_FDS)
+        if not message:
+            return False
+        order, cell = wire.ORDER.unpack(message)
+        if order == wire.SPAWN:
+            self._spawn(cell, descriptors)
+        elif order == wire.INTERRUPT:
+            if cell in self._cells:
+                os.kill(self._cells[cell], signal.SIGINT)
+        else:
+            if order == wire.REAP:
+                self._awaited.add(cell)
+            if cell in self._cells:
+                os.kill(self._cells[cell], signal.SIGKILL)
+                if order == wire.KILL:
+                    self._forget(cell)
+            else:
+                self._tell(cell, self._ended.pop(cell, 0))
+        return True
+
+    def _spawn(self, cell: int, descriptors: list[int]) -> None:
+        slot = min(set(range(len(self._slots) + 1)) - set(self._slots.values()))
+        pid = os.fork()
+        if pid == 0:
+            self._become_cell(slot, descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        self._cells[cell] = pid
+        self._pids[pid] = cell
+        self._slots[cell] = slot
+
+    def _become_cell(self, slot: int, descriptors: list[int]) -> None:
+        code = 0
+        try:
+            _fresh_process(descriptors, keep=self._walls.rules)
+            self._walls.around_cell(slot)
+            worker.start(self._walls.plan["output_chars"])
+        except BaseException:
+            traceback.print_exc()
+            code = 70
+        finally:
+            os._exit(code)
+
+    def _bury(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            cell = self._pids.pop(pid, None)
+            if cell is None:
+                continue
+            self._slots.pop(cell, None)
+            if self._cells.pop(cell, None) is None:
+                continue  # killed and forgotten
+            self._ended[cell] = status
+            if cell in self._awaited:
+                self._tell(cell, self._ended.pop(cell))
+
+    def _forget(self, cell: int) -> None:
+        self._cells.pop(cell, None)
+
+    def _tell(self, cell: int, status: int) -> None:
+        if cell in self._awaited:
+            self._awaited.discard(cell)
+            self._control.send(wire.REPORT.pack(wire.EXIT, cell, status))
+
+
+def _nothing(*_: object) -> None:
+    """A handler, so that the signal wakes the loop."""
+
+
+def _fresh_process(descriptors: list[int], keep: int) -> None:
+    """Put a cell's descriptors in their places, drop all others, leave the server's signals and session."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setsid()
+    null = os.open("/dev/null", os.O_RDONLY)
+    control, out, err = descriptors
+    # All sources lie above 3: the server holds its own 0 to 3.
+    for source, target in ((null, 0), (out, 1), (err, 2), (control, worker.CONTROL_FD)):
+        os.dup2(source, target)
+    low = worker.CONTROL_FD + 1
+    if keep:
+        os.closerange(low, keep)
+        low = keep + 1
+    os.closerange(low, 4096)
+
+
+def _prepare_imports(plan: Plan) -> None:
+    Listed.names = frozenset(plan["importable"])
+    details = [
+        (importlib.machinery.ExtensionFileLoader, importlib.machinery.EXTENSION_SUFFIXES),
+        (importlib.machinery.SourceFileLoader, importlib.machinery.SOURCE_SUFFIXES),
+        (importlib.machinery.SourcelessFileLoader, importlib.machinery.BYTECODE_SUFFIXES),
+    ]
+    sites = tuple(plan["sites"])
+
+    def hook(path: str) -> importlib.machinery.FileFinder:
+        if path not in sites:
+            raise ImportError
+        return Listed(path, *details)
+
+    sys.path_hooks.insert(0, hook)
+    sys.path.extend(sites)
+    sys.dont_write_bytecode = True
+
+
+def _preload(plan: Plan) -> None:
+    for name in plan["preload"]:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            continue  # not installed here: programs do without
+    exec(compile(plan["warm_up"], "<warm-up>", "exec"), {"__name__": "__warm_up__"})
+
+
+def _trial(walls: Walls) -> str:
+    """Confine one process and throw it away; what failed, or ""."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            walls.around_cell(0)
+            os.write(write, b"+")
+        except BaseException as error:
+            os.write(write, f"{type(error).__name__}: {error}".encode())
+        os._exit(0)
+    os.close(write)
+    os.waitpid(pid, 0)
+    answer = os.read(read, 4096).decode()
+    os.close(read)
+    return "" if answer == "+" else answer or "a confined process was killed"
+
+
+def main() -> None:
+    """Boot, report, serve."""
+    plan: Plan = json.loads(sys.argv[1])
+    passed = int(sys.argv[3])
+    if passed != _CONTROL_FD:
+        os.dup2(passed, _CONTROL_FD)
+        os.close(passed)
+    os.set_inheritable(_CONTROL_FD, False)
+    control = socket.socket(fileno=_CONTROL_FD)
+    try:
+        walls = Walls(plan)
+        walls.around_server()
+        _prepare_imports(plan)
+        _preload(plan)
+        for name in [name for name in sys.modules if name.partition(".")[0] == "toolenvs"]:
+            del sys.modules[name]
+        sys.argv = [""]
+        walls.measure()
+        failure = _trial(walls)
+    except Exception as error:
+        failure = f"{type(error).__name__}: {error}"
+    if failure:
+        control.send(wire.REPORT.pack(wire.FAILED, 0, 0) + failure.encode()[:4096])
+        return
+    atexit._clear()
+    gc.collect()
+    gc.disable()
+    gc.freeze()
+    control.send(wire.REPORT.pack(wire.READY, 0, 0))
+    Server(walls, control).serve()
+    os._exit(0)  # nothing here is worth an orderly end; cells go with the namespace or by their parent-death signal
