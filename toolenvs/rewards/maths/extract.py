@@ -1,114 +1,125 @@
-r"""The final answer in a response.
+r"""Finding the final answer in a response.
 
-Looked for in this order, in the last `WINDOW_CHARS` characters of what stands outside `<think>`:
+The order, each step only where the one before finds nothing:
 
-1. the last complete `<answer>...</answer>`, and in it the last balanced `\boxed{}`, else the whole of it;
-2. the last balanced `\boxed{}` or `\fbox{}`; boxes with nothing but commas, "and" or "or" between them are one list;
-3. the rest of the line after the last "Answer:", "the answer is" or `####`;
-4. what the last sentence of the form "... is **value**" shows in bold;
-5. the whole, where it is one short line.
+1. The content of the last `<answer>` tag; a box inside it is preferred.
+2. The last balanced `\boxed{...}` or `\fbox{...}` that is not empty. Boxes joined by nothing but commas, "and" or "or"
+   are one list.
+3. The last marker: `#### 18`, `**Answer:** 4`, `Final Answer: 73`, `The final answer is $72$. I hope it is correct.`
+4. The last display or inline formula, or bold text, if it stands on a line of its own.
+5. The response itself, if it is one short line.
 
-A box that was opened and never closed is no answer, and then nothing else is looked for.
+Thoughts are taken out first: what `<think>...</think>` encloses, and what an unclosed tag leaves open. Only the last
+`WINDOW_CHARACTERS` of what remains are looked at.
 """
 
 import re
-from collections.abc import Iterator
 
-WINDOW_CHARS = 10_000
-"""How much of the end of a response is searched."""
-_MAX_BARE_CHARS = 60
-"""Length up to which a response without any marker is itself the answer."""
+WINDOW_CHARACTERS = 20_000
+_SHORT_LINE_CHARACTERS = 60
 
-_END_OF_TEXT = re.compile(r"(?:\s*(?:</s>|<\|[A-Za-z_ ]{1,20}\|>|<｜[^<>｜]{1,30}｜>|<eos>|<end_of_turn>|\[EOS\]))+\s*\Z")
-_ANSWER_OPEN, _ANSWER_CLOSE = "<answer>", "</answer>"
-_BRACES = re.compile(r"\\+(?:boxed|fbox)\s*\{|\\.|[{}]", re.DOTALL)
-_BARE_BOX = re.compile(r"\\boxed\s*(-?\d[\d,.]*\d|-?\d|[A-Za-z])(?![\w{])")
-_BETWEEN_BOXES = re.compile(r"[\s$,;]*(?:\\text\{)?\s*(?:and|or|&)?\s*\}?[\s$,;]*")
-_EMPHASIS = r"[*_`]{0,3}"
-_MARKER = re.compile(
-    rf"####|{_EMPHASIS}\b(?:final\s+)?answer{_EMPHASIS}\s*(?:[:=]|is\b\s*:?){_EMPHASIS}", re.IGNORECASE
+_THOUGHT = re.compile(r"<think(?:ing)?>(?:(?!<think).)*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_OPEN_THOUGHT = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
+_CLOSE_THOUGHT = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+_END_OF_TEXT = re.compile(r"(?:</s>|<\|[A-Za-z_]{1,20}\|>)$")
+_ANSWER_OPEN = re.compile(r"<answer>", re.IGNORECASE)
+_ANSWER_CLOSE = re.compile(r"</answer>", re.IGNORECASE)
+_BRACE = re.compile(r"\\(?:boxed|fbox)\s*(?:\{|(?P<bare>-?\d+(?:\.\d+)?|[A-Za-z](?![A-Za-z])))|\\.|[{}]", re.DOTALL)
+_JOINT = re.compile(r"(?:[\s,$&]|\\(?:quad|qquad|,|;|\(|\)|\[|\])|\\text\{\s*(?:and|or)\s*\}|and|or)*")
+_MARKERS = re.compile(
+    r"####[ \t]*(?P<hash>[^\n]+)"
+    r"|(?:final[ ]+answer|the[ ]+answer|answer)[ \t]*(?:\*\*|__)?[ \t]*(?:is|:)[ \t]*:?[ \t]*(?:\*\*|__)?[ \t]*"
+    r"(?:\n[ \t]*)?(?P<said>[^\n]+)",
+    re.IGNORECASE,
 )
-_SENTENCE_END = re.compile(r"(?<=[^\s.])\.(?=\s+\W*[A-Z]|\s*\Z)|[!?](?=\s+[A-Z])|\n")
-_BOLD = re.compile(r"(?:\bis|\bare|=|:)\s*\*\*([^*\n]{1,200})\*\*")
+_SENTENCE_END = re.compile(r"\.(?=\s|$|\*)")
+_BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
+_FORMULA = re.compile(r"\\\[(.+?)\\\]|\$\$(.+?)\$\$|\\\((.+?)\\\)|(?<![\\$])\$([^$\n]+)\$(?!\$)", re.DOTALL)
 
 
-def final_answer(response: str) -> str | None:
-    """The answer as it was written, or None where the response gives none."""
-    text = _spoken(response)
-    tagged = _tagged(text)
-    if tagged is not None:
-        text = tagged
-    if "\\boxed" in text or "\\fbox" in text:
-        return _boxed(text)
-    if tagged is not None:
-        return _after_marker(text) or text.strip() or None
-    return _after_marker(text) or _in_bold(text) or _bare(text)
+def extract(response: str) -> str | None:
+    """The final answer as it is written in the response, or None."""
+    text = _END_OF_TEXT.sub("", _outside_thoughts(response)[-WINDOW_CHARACTERS:].rstrip())
+    openings = list(_ANSWER_OPEN.finditer(text))
+    if openings:
+        inner = text[openings[-1].end() :]
+        if closing := _ANSWER_CLOSE.search(inner):
+            inner = inner[: closing.start()]
+            return _last_boxes(inner) or inner.strip() or None
+    return _last_boxes(text) or _marked(text) or _emphasised(text) or _bare(text)
 
 
-def _spoken(response: str) -> str:
-    """What stands outside the thought, without the marks that end a text."""
-    text = response[response.rfind("</think>") + len("</think>") :] if "</think>" in response else response
-    thought = text.find("<think>")
-    if thought >= 0:
-        text = text[:thought]
-    text = text[-WINDOW_CHARS:]
-    return text if text[-1:].isalnum() else _END_OF_TEXT.sub("", text)
+def _outside_thoughts(text: str) -> str:
+    text = _THOUGHT.sub("", text)
+    if closing := _last(_CLOSE_THOUGHT, text):
+        text = text[closing.end() :]
+    if opening := _OPEN_THOUGHT.search(text):
+        text = text[: opening.start()]
+    return text
 
 
-def _tagged(text: str) -> str | None:
-    end = text.rfind(_ANSWER_CLOSE)
-    start = text.rfind(_ANSWER_OPEN, 0, end) if end >= 0 else -1
-    return text[start + len(_ANSWER_OPEN) : end] if start >= 0 else None
+def _last_boxes(text: str) -> str | None:
+    """The last box's content; neighbouring boxes joined into a list, the same content once."""
+    boxes = [box for box in _boxes(text) if box[2]]
+    if not boxes:
+        return None
+    start, _, last = boxes.pop()
+    contents = [last]
+    while boxes and _JOINT.fullmatch(text, boxes[-1][1], start):
+        start, _, content = boxes.pop()
+        if content not in contents:
+            contents.insert(0, content)
+    return ", ".join(contents)
 
 
-def _boxed(text: str) -> str | None:
-    group: list[str] = []
-    previous_end = 0
-    for start, end, content in _boxes(text):
-        if not content.strip():
-            continue
-        if group and not _BETWEEN_BOXES.fullmatch(text, previous_end, start):
-            group.clear()
-        if content not in group:
-            group.append(content)
-        previous_end = end
-    return ", ".join(group) if group else None
-
-
-def _boxes(text: str) -> Iterator[tuple[int, int, str]]:
-    """Start, end and content of each outermost balanced box; time is linear in the text."""
-    found = [(m.start(), m.end(), m[1]) for m in _BARE_BOX.finditer(text)]
-    opened: list[tuple[int, int] | None] = []
-    for match in _BRACES.finditer(text):
+def _boxes(text: str) -> list[tuple[int, int, str]]:
+    """Start, end and content of every outermost balanced box, in one pass."""
+    boxes: list[tuple[int, int, str]] = []
+    opened: list[tuple[int, int] | None] = []  # where a box and its content begin; None for another brace
+    for match in _BRACE.finditer(text):
         token = match[0]
-        if token == "}":
+        if match["bare"]:
+            boxes.append((match.start(), match.end(), match["bare"]))
+        elif token == "}":
             if opened and (box := opened.pop()) is not None:
-                while found and found[-1][0] > box[0]:
-                    found.pop()
-                found.append((box[0], match.end(), text[box[1] : match.start()]))
-        elif token == "{":
-            opened.append(None)
-        elif token[-1] == "{" and len(token) > 2:
-            opened.append((match.start(), match.end()))
-    yield from sorted(found)
+                while boxes and boxes[-1][0] > box[0]:
+                    boxes.pop()
+                boxes.append((box[0], match.end(), text[box[1] : match.start()].strip()))
+        elif token[-1] == "{" and token != r"\{":
+            opened.append(None if token == "{" else (match.start(), match.end()))
+    return boxes
 
 
-def _after_marker(text: str) -> str | None:
-    last = None
-    for last in _MARKER.finditer(text):
-        pass
+def _marked(text: str) -> str | None:
+    """What follows the last marker, to the end of its sentence."""
+    last = _last(_MARKERS, text)
     if last is None:
         return None
-    rest = text[last.end() :].strip()
-    end = _SENTENCE_END.search(rest)
-    return (rest[: end.start()] if end else rest).strip() or None
+    said = (last["hash"] or last["said"]).strip()
+    formula = _FORMULA.match(said)
+    if formula is not None:
+        said = next(group for group in formula.groups() if group is not None)
+    elif end := _SENTENCE_END.search(said):
+        said = said[: end.start()]
+    return said.strip().strip("*").strip() or None
 
 
-def _in_bold(text: str) -> str | None:
-    found = _BOLD.findall(text)
-    return found[-1].strip() if found else None
+def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    return max(pattern.finditer(text), key=re.Match.start, default=None)
+
+
+def _emphasised(text: str) -> str | None:
+    """The last bold text, or the formula that ends the response."""
+    bold = _last(_BOLD, text)
+    if bold is not None:
+        return bold[1].strip().rstrip(":") or None
+    last = _last(_FORMULA, text)
+    if last is not None and not text[last.end() :].strip(" \n\t."):
+        return next(group for group in last.groups() if group is not None).strip() or None
+    return None
 
 
 def _bare(text: str) -> str | None:
+    """A response that is nothing but its answer."""
     text = text.strip()
-    return text if text and len(text) <= _MAX_BARE_CHARS and "\n" not in text else None
+    return text if text and len(text) <= _SHORT_LINE_CHARACTERS and "\n" not in text and "\\boxed" not in text else None

@@ -1,0 +1,27 @@
+"""What a task set asks of a gold answer when it is loaded."""
+
+from toolenvs.rewards.verdict import Reason
+
+from .gold import unusable
+from .judging import judge
+
+_DECOYS = ("0", "A")
+
+
+def check_gold(gold: str) -> str | None:
+    """Why the gold answer is no good, or None: it must match itself, and not what says nothing.
+
+    Returns:
+        The reason, to be put into an error that names the task; None where the gold is good.
+    """
+    if (why := unusable(gold)) is not None:
+        return why
+    if not judge(gold=gold, answer=gold).correct:
+        return f"the gold answer {gold!r} does not match itself"
+    for decoy in _DECOYS:
+        verdict = judge(gold=gold, answer=decoy)
+        if verdict.reason in (Reason.TIMEOUT, Reason.JUDGE_ERROR):
+            return f"the gold answer {gold!r} is too costly to compare with: {verdict.reason}"
+        if verdict.correct and not judge(gold=decoy, answer=gold).correct:
+            return f"the gold answer {gold!r} matches {decoy!r}"
+    return None
