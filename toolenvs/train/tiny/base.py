@@ -1,4 +1,4 @@
-"""The tiny policy's base phase: 800 steps of copying and respelling text in which no tool tag occurs.
+"""The tiny policy's base phase: 600 steps of copying and respelling text in which no tool tag occurs.
 
 Tool use is carrying things over: operands from the question into the program, the interpreter's output into the
 answer. A network learns to look back and copy slowly, and from tool transcripts alone it hardly does; plain text
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from transformers import PreTrainedTokenizerFast
 
-STEPS = 800
+STEPS = 600
 BATCH = 64
 MUON_LR = 0.02
 ADAMW_LR = 6e-3
