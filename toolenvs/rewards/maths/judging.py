@@ -12,7 +12,7 @@ from time import perf_counter
 
 from toolenvs.rewards.verdict import Reason, Verdict
 
-from .algebra.budget import MAX_GOLD_CHARACTERS, refuse
+from .algebra.budget import MAX_GOLD_CHARACTERS, refuse, too_large
 from .algebra.compare import same_answer
 from .algebra.decide import ExactDecider
 from .algebra.tidy import tidy
@@ -104,7 +104,7 @@ def _careful(gold: str, answer: str) -> Reason | tuple[str, str]:
     if len(gold) > MAX_GOLD_CHARACTERS:
         return Reason.MISMATCH
     try:
-        if refuse(answer, gold):
+        if too_large(answer, gold):
             return Reason.REFUSED_BUDGET
         gold, answer = tidy(gold), tidy(answer)
         if refuse(answer, gold):

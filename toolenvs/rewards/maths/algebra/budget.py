@@ -19,12 +19,12 @@ _RESTATING = re.compile(
     r"displaylimits|operatorname\*|bigcup|bigcap|frac\{d\}|partial|nabla)(?![a-z])|[∑∏∫∂∇]"
 )
 _REPEATED_FACTORIAL = re.compile(r"!\s*[)}\]]*\s*!")
-_POWER_OF_POWER = re.compile(r"\^\s*\{?\s*\(?\s*\d+\s*\)?\s*\^\s*|\*\*\s*\(?\s*\d+\s*\*\*")
+_TOWER = re.compile(r"\d[\s({]*(?:\^[\s({]*\d+[\s)}]*){3}")
 _COSTLY = re.compile(r"\\(?:begin\{vmatrix\}|substack|underbrace|overbrace|def|newcommand|csname|input|write)")
 
 
-def refuse(answer: str, gold: str) -> str | None:
-    """Why the answer is not looked at, or None."""
+def too_large(answer: str, gold: str) -> str | None:
+    """Why the answer is not even tidied, or None. For text as it came."""
     if len(answer) > max(MAX_CHARACTERS, 4 * len(gold)):
         return "too long"
     if _depth(answer) > MAX_NESTING:
@@ -32,7 +32,12 @@ def refuse(answer: str, gold: str) -> str | None:
     longest = max(map(len, _DIGITS.findall(answer)), default=0)
     if longest > MAX_DIGITS and longest > max(map(len, _DIGITS.findall(gold)), default=0):
         return "too many digits"
-    if answer.count("^") + answer.count("**") > max(MAX_POWERS, 2 * gold.count("^")):
+    return None
+
+
+def refuse(answer: str, gold: str) -> str | None:
+    """Why the answer is not read, or None. For tidied text."""
+    if answer.count("^") > max(MAX_POWERS, 2 * gold.count("^")):
         return "too many powers"
     if answer.count("!") > max(MAX_FACTORIALS, 2 * gold.count("!")):
         return "too many factorials"
@@ -41,7 +46,7 @@ def refuse(answer: str, gold: str) -> str | None:
     for pattern, why in (
         (_RESTATING, "an operation that restates the problem"),
         (_REPEATED_FACTORIAL, "a factorial of a factorial"),
-        (_POWER_OF_POWER, "a tower of powers"),
+        (_TOWER, "a tower of powers"),
         (_COSTLY, "a construct that is not read"),
     ):
         found = pattern.search(answer)

@@ -223,6 +223,8 @@ class Comparison:
         ours, theirs = _without_one_name(gold.items, answer.items)
         if max(len(ours), len(theirs)) > MAX_ITEMS:
             raise TooBig("too many items")
+        if _names(ours) != _names(theirs) and {None} in (_names(ours), _names(theirs)):
+            return False
         if gold.braces or answer.braces:
             ours, theirs = self._distinct(ours), self._distinct(theirs)
         return self._matched(ours, theirs)
@@ -334,6 +336,10 @@ def _name_of(item: Shape) -> str:
     return item.name or "" if isinstance(item, Assigned) else ""
 
 
+def _names(items: tuple[Shape, ...]) -> set[str | None]:
+    return {item.name if isinstance(item, Assigned) else None for item in items}
+
+
 def _same_name(ours: str, theirs: str) -> bool:
     """The same name, or `y` for a function `f(x)`."""
     return ours == theirs or (ours.endswith("()") and theirs == "y") or (theirs.endswith("()") and ours == "y")
@@ -344,17 +350,14 @@ def _without_one_name(
 ) -> tuple[tuple[Shape, ...], tuple[Shape, ...]]:
     """Drop the name where one side gives it to every item and the other has none: `x=1, x=2` against `1, 2`."""
 
-    def names(items: tuple[Shape, ...]) -> set[str | None]:
-        return {item.name if isinstance(item, Assigned) else None for item in items}
-
     def values(items: tuple[Shape, ...]) -> tuple[Shape, ...]:
         return tuple(
             item.values[-1] if isinstance(item, Assigned) and len(item.values) == 1 else item for item in items
         )
 
-    if names(ours) == {None} and len(names(theirs)) == 1:
+    if _names(ours) == {None} and len(_names(theirs)) == 1:
         return ours, values(theirs)
-    if names(theirs) == {None} and len(names(ours)) == 1:
+    if _names(theirs) == {None} and len(_names(ours)) == 1:
         return values(ours), theirs
     return ours, theirs
 

@@ -190,7 +190,10 @@ def close(left: Node, right: Node, a: Any, b: Any) -> bool:
         if gap > size * 2e-6:
             return False
     units = [unit for unit in (_last_place(left), _last_place(right)) if unit is not None]
-    return not units or gap <= max(units) * (1 if isinstance(gap, Fraction) else 1.0)
+    if not units:
+        return True
+    coarser = max(units)
+    return bool(gap * coarser.denominator < coarser.numerator)
 
 
 def _last_place(node: Node) -> Fraction | None:

@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from .parse import looks_like_word, parse
+from .parse import FUNCTIONS, looks_like_word, parse
 from .shapes import (
     EMPTY_SET,
     Assigned,
@@ -33,14 +33,15 @@ from .tree import (
     Unreadable,
     choose_signs,
     free_symbols,
+    has,
     integer,
     is_infinite,
     negate,
 )
-from .units import split_scale, split_unit
+from .units import DEGREE, split_scale, split_unit
 
 _ELLIPSES = frozenset({r"\ldots", "..."})
-_OPEN, _CLOSE = frozenset("([{"), frozenset(")]}")
+_OPEN, _CLOSE = frozenset("([{⟨"), frozenset(")]}⟩")
 _SMALL = str.split(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
     "seventeen eighteen nineteen twenty"
@@ -54,6 +55,8 @@ _PHRASES: dict[str, str] = {
     "there are no solutions": r"\emptyset", "there is no solution": r"\emptyset",
     "all real numbers": r"\mathbb{R}", "all reals": r"\mathbb{R}", "all real": r"\mathbb{R}",
     "the real numbers": r"\mathbb{R}", "real numbers": r"\mathbb{R}",
+    "one half": "1/2", "a half": "1/2", "half": "1/2", "one third": "1/3", "a third": "1/3", "two thirds": "2/3",
+    "one quarter": "1/4", "a quarter": "1/4", "one fourth": "1/4", "three quarters": "3/4", "three fourths": "3/4",
     "infinity": r"\infty", "positive infinity": r"\infty", "plus infinity": r"\infty",
     "negative infinity": r"-\infty", "minus infinity": r"-\infty",
     "dne": "does not exist", "undefined": "undefined",
@@ -88,7 +91,7 @@ _BASE_WORDS = re.compile(r"(\w+)\s*\(?\s*(?:in )?base[ -](\w+)\)?")
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d|,\d)")
 _PROSE = re.compile(r"[A-Za-z][A-Za-z'.-]*(?:[ ,]+[A-Za-z'.-]+)*[.!]?")
 _LETTER_OPTION = re.compile(r"\(?([A-Z])(?:\)|:|\.(?!\w))\s*(.*)", re.DOTALL)
-_REPEATING_DOTS = re.compile(r"(\d*\.\d*?)(\d)\2{2,}\s*(?:\\ldots|\.\.\.)")
+_REPEATING_DOTS = re.compile(r"(\d*\.\d*?)(\d)\2+\s*(?:\\ldots|\.\.\.)")
 
 
 @lru_cache(maxsize=4096)
@@ -197,6 +200,10 @@ _MINUS_SET = re.compile(r"\\setminus(?![A-Za-z])")
 
 
 def _matrix(text: str) -> Shape | None:
+    for opening, closing in ("()", "[]"):
+        inner = _inside(text, opening, closing)
+        if inner is not None and inner.startswith(r"\begin"):
+            text = inner
     match = _MATRIX.fullmatch(text)
     if match is not None:
         if match["kind"] == "vmatrix":
@@ -212,8 +219,6 @@ def _matrix(text: str) -> Shape | None:
         raise Unreadable("rows of different lengths")
     cells = [[parse(cell) for cell in row] for row in rows]
     scale = match["scale"].strip().removesuffix(r"\cdot").strip() if match else ""
-    if match and match["kind"] == "array" and scale in ("(", "["):
-        raise Unreadable("brackets around an array")
     if scale:
         factor = negate(integer(1)) if scale == "-" else parse(scale)
         cells = [[Op("mul", (factor, cell)) for cell in row] for row in cells]
@@ -262,7 +267,10 @@ def _listing(text: str) -> Shape | None:
 
 def _condition(pieces: list[str], cuts: list[str]) -> Shape | None:
     """Two conditions on one variable, joined: a union for `or`, the common part for `and`."""
-    shapes = [_read(piece, True) for piece in pieces if piece]
+    try:
+        shapes = [_read(piece.strip(" ,"), True) for piece in pieces]
+    except Unreadable:
+        return None
     if len(shapes) != 2 or not all(isinstance(shape, Region) for shape in shapes):
         return None
     first, second = shapes
@@ -318,6 +326,8 @@ def _set(text: str) -> Shape | None:
     if re.fullmatch(r"\\emptyset", text) or re.fullmatch(r"\\\{\s*\\?\}", text):
         return EMPTY_SET
     inner = _inside(text, r"\{", r"\}")
+    if inner is None and (inner := _inside(text, "{", "}")) is not None and "," not in inner:
+        return None
     if inner is None:
         return None
     parts, _ = _split(inner, _BAR)
@@ -507,7 +517,7 @@ def as_region(shape: Shape) -> Region | None:
 
 
 def _group(text: str) -> Shape | None:
-    if inner := _inside(text, r"\langle", r"\rangle"):
+    if inner := _inside(text, "⟨", "⟩"):
         pieces, _ = _split(inner, _COMMA)
         return Group("<", tuple(_read(piece, True) for piece in pieces), ">")
     if len(text) < 3 or text[0] not in "([" or text[-1] not in ")]":
@@ -551,13 +561,9 @@ def _ratio(text: str) -> Shape | None:
 
 def _quantity(text: str) -> Shape:
     value_text, unit = split_unit(split_scale(text))
-    try:
-        trees = choose_signs(parse(split_scale(value_text)))
-    except Unreadable:
-        if unit is None:
-            raise
-        trees = choose_signs(parse(text))
-        unit = None
+    trees = choose_signs(parse(split_scale(value_text)))
+    if unit is not None and unit.dimensions == DEGREE and any(has(tree, *FUNCTIONS) for tree in trees):
+        trees, unit = choose_signs(parse(text)), None
     quantities = [Quantity(simple(tree), unit) for tree in trees]
     if len(quantities) == 1:
         return quantities[0]

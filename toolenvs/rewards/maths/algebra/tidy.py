@@ -21,7 +21,7 @@ _SIGNS = {
     "∩": r"\cap ", "∖": r"\setminus ", "∅": r"\emptyset ", "Ø": r"\emptyset ", "ℝ": r"\mathbb{R}",
     "ℤ": r"\mathbb{Z}", "ℕ": r"\mathbb{N}", "ℚ": r"\mathbb{Q}", "ℂ": r"\mathbb{C}", "°": r"\degree ", "º": r"\degree ",
     "…": r"\ldots ", "⋯": r"\ldots ", "€": r"\euro ", "£": r"\pound ", "¥": r"\yen ", "%": r"\percent ",
-    "⟨": r"\langle ", "⟩": r"\rangle ", "⌊": r"\lfloor ", "⌋": r"\rfloor ", "⌈": r"\lceil ", "⌉": r"\rceil ",
+    "⌊": r"\lfloor ", "⌋": r"\rfloor ", "⌈": r"\lceil ", "⌉": r"\rceil ",
     "∣": "|", "∶": ":", "′": "'", "’": "'", "‘": "'", "“": '"', "”": '"', "∨": r"\lor ", "∧": r"\land ",
     "½": r"\frac{1}{2}", "⅓": r"\frac{1}{3}", "⅔": r"\frac{2}{3}", "¼": r"\frac{1}{4}", "¾": r"\frac{3}{4}",
     "⅕": r"\frac{1}{5}", "⅖": r"\frac{2}{5}", "⅗": r"\frac{3}{5}", "⅘": r"\frac{4}{5}", "⅙": r"\frac{1}{6}",
@@ -44,10 +44,11 @@ _SPELLINGS = {
     "dots": "ldots", "dotsc": "ldots", "dotsb": "ldots", "ast": "cdot", "star": "cdot", "backslash": "setminus",
     "lbrace": "{", "rbrace": "}", "lbrack": "[", "rbrack": "]", "colon": ":", "wedge": "land", "vee": "lor",
     "varphi": "phi", "varepsilon": "epsilon", "vartheta": "theta", "imath": "i", "R": "mathbb{R}", "reals": "mathbb{R}",
-    "textdegree": "degree", "textdollar": "dollar", "lang": "langle", "rang": "rangle", "colonequals": "=",
+    "textdegree": "degree", "textdollar": "dollar", "lang": "⟨", "rang": "⟩", "langle": "⟨", "rangle": "⟩",
+    "colonequals": "=",
     "smallsetminus": "setminus", "euro": "euro", "pounds": "pound", "textbar": "|", "equiv": "equiv",
 }  # fmt: skip
-_AS_IS = frozenset("|<>[]:=i")
+_AS_IS = frozenset("|<>[]:=i⟨⟩")
 _DISPLAY = frozenset(
     str.split(
         "left right middle big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr displaystyle textstyle "
@@ -60,15 +61,26 @@ _FUNCTIONS = frozenset(
     str.split("sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh log ln lg exp gcd lcm det max min lim")
 )
 
+_UNIT_LETTERS = frozenset("mghslLNJWV")
+"""Letters that, in upright type after a number, are units."""
+_BEFORE_UNIT = frozenset("0123456789})/")
+
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
 _FONT = re.compile(r"\\(" + "|".join(sorted(_FONTS | _TEXTS, key=len, reverse=True)) + r")(?![A-Za-z])\s*\{([^{}]*)\}")
 _NUMBER_LIKE = re.compile(r"[\d.,/+\-\s]*\d[\d.,/+\-\s]*")
 _WRAPPED = re.compile(r"\\(?:boxed|fbox)\s*\{(.*)\}", re.DOTALL)
 _TEX_GROUPING = re.compile(r"(?<=\d)(?:\{,\}|,?\\[,!;: ]|~)+(?=\d{3}(?!\d))")
+_OVER = re.compile(r"\{([^{}]+)\\over(?![A-Za-z])([^{}]+)\}")
+_REPEATED = re.compile(r"(?<=[.\d])\\(?:bar|dot)\s*(?:\{(\d+)\}|(\d))")
 _SPACE_GROUPING = re.compile(r"(?<![\d.,/\\^_{])\d{1,3}(?: \d{3})+(?![\d.,/]| \d)")
 _MIXED = re.compile(r"(?<![\d./^_}])(\d+) +(\d+)/(\d+)(?![\d/])")
 _MONEY = re.compile(r"(?<![\w}])\$(?=\s*-?[\d.])")
-_LEADING = re.compile(r"(?:=|\\approx|\\equiv(?![A-Za-z])|\\therefore|\\Rightarrow|\\implies)\s*")
+_LEADING = re.compile(
+    r"(?:=|\\approx|\\equiv(?![A-Za-z])|\\therefore|\\Rightarrow|\\implies)\s*"
+    r"|(?:approximately|approx\.?|about|roughly)\s+"
+)
+    r"(?:=|\\approx|\\equiv(?![A-Za-z])|\\therefore|\\Rightarrow|\\implies)\s*|(?:approximately|approx\.?|about|roughly)\s+"
+)
 _MARKDOWN = re.compile(r"(\*\*|__|`+)(.+)\1", re.DOTALL)
 
 
@@ -81,6 +93,7 @@ def tidy(text: str) -> str:
     if text.count("$") % 2:
         text = _MONEY.sub(r"\\dollar ", text, count=1)
     text = text.replace("$", "").replace(r"\(", "").replace(r"\)", "")
+    text = _OVER.sub(r"\\frac{\1}{\2}", text)
     text = _TEX_GROUPING.sub("", text.replace("%", r"\percent ").translate(_TABLE))
     text = re.sub(r"\\\\\[[^\]]*\]", r"\\\\", text)  # row spacing such as \\[4pt]
     text = re.sub(r"(?<!\\)\\[,;:!> ]", " ", text).replace("~", " ").replace("{,}", ",").replace("**", "^")
@@ -91,6 +104,7 @@ def tidy(text: str) -> str:
             break
         text = plain
     text = re.sub(r"\^\s*(?:\{\s*\\(?:circ|degree)\s*\}|\\(?:circ|degree)(?![A-Za-z]))", r"\\degree ", text)
+    text = _REPEATED.sub(r"\\overline{\1\2}", text)
     text = _SPACE_GROUPING.sub(lambda m: m[0].replace(" ", ""), text)
     text = _MIXED.sub(r"\1\\frac{\2}{\3}", text)
     text = re.sub(r" {2,}", " ", text).strip()
@@ -134,6 +148,8 @@ def _font(match: re.Match[str]) -> str:
         return f"\\{bare} " if bare.isalpha() else f" {bare} "
     if not bare or _NUMBER_LIKE.fullmatch(bare):
         return f" {bare} " if command in _TEXTS else bare
+    if bare in _UNIT_LETTERS and match.string[: match.start()].rstrip()[-1:] in _BEFORE_UNIT:
+        return "\\text {" + inner + "}"
     if len(bare) == 1 or "\\" in bare or (command in _FONTS and not bare.isalpha()):
         return bare if command in _FONTS or len(bare) == 1 else "\\text {" + inner + "}"
     return "\\text {" + inner + "}"

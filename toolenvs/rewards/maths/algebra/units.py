@@ -77,9 +77,9 @@ _SHORT = frozenset(str.split("m g s h L l N J W"))
 _POWERS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3, "squared": 2, "cubed": 3}
 _NOT_NOUNS = frozenset(
     str.split(
-        "and or not no maybe if for when where with is are but plus minus times divided over then than perhaps possibly "
-        "either neither nor except unless approximately about mod modulo base choose factorial to pi infinity sqrt sin cos "
-        "tan log ln exp frac am pm wrong incorrect false half third thirds quarter quarters dozen hundred "
+        "and or not no maybe if for when where with is are but plus minus times divided over then than perhaps "
+        "possibly either neither nor except unless approximately about mod modulo base choose factorial to pi infinity "
+        "sqrt sin cos tan log ln exp frac am pm wrong incorrect false half third thirds quarter quarters dozen hundred "
         "thousand million billion trillion"
     )
 )
@@ -87,11 +87,14 @@ _PARTICLES = frozenset({"of", "in", "an", "by"})
 _EXPONENT = re.compile(r"\^\{?(-?[1-4])\}?")
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]*\.?")
 _MULTIPLIERS = {"hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_SCALED = re.compile(r"(?P<value>.*[\d)}])\s*(?:\\text\{)?\s*(?P<word>" + "|".join(_MULTIPLIERS) + r")\b(?P<rest>.*)")
+_SCALED = re.compile(
+    r"(?P<currency>(?:\\(?:dollar|euro|pound|yen)\s*)?)(?P<value>.*[\d)}])\s*(?:\\text\{)?\s*"
+    rf"(?P<word>{'|'.join(_MULTIPLIERS)})\b(?P<rest>.*)"
+)
 _CURRENCY = re.compile(r"(?P<sign>[-+]?)\s*\\(?P<name>dollar|euro|pound|yen)(?![A-Za-z])\s*(?P<value>[-+.\d\\(].*)")
 _TRAILING_SIGN = re.compile(r"(?P<value>.*\S)\s*\\(?P<name>percent|degree|dollar|euro|pound|yen)\s*(?P<scale>[CFK]?)")
 _TRAILING_TEXT = re.compile(
-    r"(?P<value>.*?[\d)}\]a-z!])\s*(?P<unit>(?:\\text\{[^{}\d]*\}|/|\\cdot|\^\{?-?[1-4]\}?|\s|[A-Za-z]+\.?(?=[\s/^]|$))+)"
+    r"(?P<value>.*?[\d)}\]a-z!])\s*(?P<unit>(?:\\text\{[^{}\d]*\}|/|\\cdot|\^\{?-?[1-4]\}?|\s|(?<![A-Za-z\\])[A-Za-z]+\.?(?=[\s/^]|$))+)"
 )
 _TRAILING_WORDS = re.compile(
     r"(?P<value>.*?[\d)}])(?P<gap>\s*)(?P<unit>[A-Za-z][A-Za-z'.-]*(?:\s*/\s*[A-Za-z]+|\s+[A-Za-z'.-]+|\^\{?-?[1-4]\}?)*)"
@@ -107,7 +110,10 @@ def split_scale(text: str) -> str:
     rest = match["rest"].strip().removeprefix("}").strip()
     if "{" in match["rest"] or rest.endswith("}"):
         rest = rest.removesuffix("}")
-    return f"({match['value']})\\cdot {_MULTIPLIERS[match['word']]}" + (f" \\text{{{rest}}}" if rest else "")
+    scaled = f"{match['currency']}({match['value']})\\cdot {_MULTIPLIERS[match['word']]}"
+    return scaled + (f" \\text{{{rest}}}" if rest else "")
+        f" \\text{{{rest}}}" if rest else ""
+    )
 
 
 def split_unit(text: str) -> tuple[str, Unit | None]:
