@@ -79,8 +79,6 @@ _LEADING = re.compile(
     r"(?:=|\\approx|\\equiv(?![A-Za-z])|\\therefore|\\Rightarrow|\\implies)\s*"
     r"|(?:approximately|approx\.?|about|roughly)\s+"
 )
-    r"(?:=|\\approx|\\equiv(?![A-Za-z])|\\therefore|\\Rightarrow|\\implies)\s*|(?:approximately|approx\.?|about|roughly)\s+"
-)
 _MARKDOWN = re.compile(r"(\*\*|__|`+)(.+)\1", re.DOTALL)
 
 

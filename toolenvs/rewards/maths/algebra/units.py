@@ -112,8 +112,6 @@ def split_scale(text: str) -> str:
         rest = rest.removesuffix("}")
     scaled = f"{match['currency']}({match['value']})\\cdot {_MULTIPLIERS[match['word']]}"
     return scaled + (f" \\text{{{rest}}}" if rest else "")
-        f" \\text{{{rest}}}" if rest else ""
-    )
 
 
 def split_unit(text: str) -> tuple[str, Unit | None]:
