@@ -65,6 +65,10 @@ class Cell:
             self._close()
             self.server.kill(self.number)
 
+    def end(self) -> None:
+        """Kill it while another thread or task waits for it: that one sees the channels end, and closes them."""
+        self.server.kill(self.number)
+
     def reap(self) -> int:
         """Kill it if it still lives, close its channels; its wait status."""
         self._close()

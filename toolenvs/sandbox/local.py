@@ -7,6 +7,7 @@ import select
 import sys
 import threading
 import time
+import weakref
 from typing import Any
 
 from toolenvs.errors import ConfigError, ForkError, IsolationError, SandboxError, did_you_mean
@@ -40,8 +41,10 @@ class LocalBox(base.Box):
         self._closed = False
         self._running = Turnstile(self.limits.max_running)
         self._sessions = Turnstile(self.limits.max_sessions)
-        self.tier, bare = _strongest((tier,) if tier else TIERS[TIERS.index(min_isolation) :], self.limits)
-        self._pools = {"bare": bare, "full": Pool(self.tier, "full", self.limits)}
+        self._live: weakref.WeakSet[LocalSession] = weakref.WeakSet()
+        self.tier, first = _strongest((tier,) if tier else TIERS[TIERS.index(min_isolation) :], self.limits)
+        self._pools = {"bare": first, "full": Pool(self.tier, "full", self.limits)}
+        first.refill()
 
     def run(self, code: str, *, timeout_s: float | None = None, stdin: str = "", seed: int | None = None) -> Result:
         """Run `code` in a fresh interpreter; see `Box.run`."""
@@ -95,6 +98,8 @@ class LocalBox(base.Box):
         """End every program and fork server of this box."""
         if not self._closed and self._owner == os.getpid():
             self._closed = True
+            for session in list(self._live):
+                session.close()
             for pool in self._pools.values():
                 pool.close()
 
@@ -145,6 +150,7 @@ class LocalSession(base.Session):
         self._cell = cell
         self._closed = False
         self._busy = threading.Lock()
+        box._live.add(self)
 
     def run(self, code: str, *, timeout_s: float | None = None, stdin: str = "") -> Result:
         """Run `code`; see `Session.run`."""
@@ -193,13 +199,17 @@ class LocalSession(base.Session):
         return self.fork()
 
     def close(self) -> None:
-        """End the interpreter."""
+        """End the interpreter; a run that is going on in it ends as crashed."""
         if self._closed:
             return
         self._closed = True
-        if self._cell is not None:
-            self._cell.kill()
-            self._cell = None
+        if not self._busy.acquire(blocking=False):
+            if self._cell is not None:
+                self._cell.end()
+        else:
+            if self._cell is not None:
+                self._cell.kill()
+            self._busy.release()
         self._box._sessions.leave()
 
     def _one_at_a_time(self) -> "_Guard":
@@ -209,8 +219,11 @@ class LocalSession(base.Session):
         return _Guard(self._busy)
 
     def _forget_dead(self) -> None:
-        if self._cell is not None and self._cell.closed:
-            self._cell = None
+        if self._cell is not None:
+            if self._closed:
+                self._cell.kill()
+            if self._cell.closed:
+                self._cell = None
 
 
 class _Guard:

@@ -54,7 +54,7 @@ class Server:
         self._reaping = threading.Lock()
         self._next_cell = 0
         self.dead = False
-        self.live = 0
+        self._cells: set[int] = set()
         try:
             self.process = _execute(plan, theirs)
         finally:
@@ -74,8 +74,13 @@ class Server:
         with self._lock:
             self._next_cell += 1
             self._send(wire.SPAWN, self._next_cell, descriptors)
-            self.live += 1
+            self._cells.add(self._next_cell)
             return self._next_cell
+
+    @property
+    def live(self) -> int:
+        """Cells that were ordered and not yet killed."""
+        return len(self._cells)
 
     def interrupt(self, cell: int) -> None:
         """Send the interrupt of a user at a keyboard to a cell."""
@@ -85,7 +90,7 @@ class Server:
     def kill(self, cell: int) -> None:
         """Kill a cell and forget it; nothing when the server is dead, as its cells then are."""
         with self._lock:
-            self.live -= 1
+            self._cells.discard(cell)
             with contextlib.suppress(SandboxError):
                 self._send(wire.KILL, cell)
 
@@ -97,7 +102,7 @@ class Server:
         """
         with self._reaping:
             with self._lock:
-                self.live -= 1
+                self._cells.discard(cell)
                 self._send(wire.REAP, cell)
             while True:
                 kind, about, status, _ = self._receive(REAP_LIMIT_S)
@@ -139,7 +144,7 @@ class Server:
 
 def _execute(plan: Plan, control: socket.socket) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", _BOOT, json.dumps(plan), str(_PACKAGE), str(control.fileno())],
+        [sys.executable, "-s", "-P", "-S", "-c", _BOOT, json.dumps(plan), str(_PACKAGE), str(control.fileno())],
         pass_fds=[control.fileno()],
         env=_ENVIRONMENT,
         cwd="/",
