@@ -40,6 +40,7 @@ class Stream(io.TextIOBase):
         self._descriptor = descriptor
         self._left = max_chars
         self._pending = bytearray()
+        self._lock = threading.RLock()  # programs print from threads, and from signal handlers within a print
         self.truncated = False
         self.buffer = Bytes(self)
 
@@ -54,12 +55,13 @@ class Stream(io.TextIOBase):
 
     def put(self, data: bytes, chars: int) -> None:
         """Append bytes that stand for `chars` characters of the cap."""
-        if chars > self._left:
-            self.truncated = True
-        self._left = max(self._left - chars, 0)
-        self._pending += data
-        if len(self._pending) >= _BUFFER_BYTES:
-            self.flush()
+        with self._lock:
+            if chars > self._left:
+                self.truncated = True
+            self._left = max(self._left - chars, 0)
+            self._pending += data
+            if len(self._pending) >= _BUFFER_BYTES:
+                self.flush()
 
     def room(self) -> int:
         """Characters that may still be written."""
@@ -67,9 +69,10 @@ class Stream(io.TextIOBase):
 
     def flush(self) -> None:
         """Hand what is pending to the pipe."""
-        while self._pending:
-            written = os.write(self._descriptor, self._pending)
-            del self._pending[:written]
+        with self._lock:
+            while self._pending:
+                written = os.write(self._descriptor, bytes(self._pending))
+                del self._pending[:written]
 
     def fileno(self) -> int:
         """The descriptor beneath."""
@@ -116,6 +119,7 @@ class Worker:
         self._main = types.ModuleType("__main__")
         self._main.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = self._main
+        builtins.exit = builtins.quit = sys.exit  # type: ignore[assignment]  # programs call them; `site` is not there
 
     def serve(self) -> None:
         """Answer requests until the channel ends."""
@@ -192,7 +196,8 @@ class Worker:
     def _execute(self, code: str) -> str | None:
         name = f"<cell {self._cells}>"
         linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
-        tree = ast.parse(code, name)
+        tree = compile(code, name, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)  # ast.parse would show in tracebacks
+        assert isinstance(tree, ast.Module)
         last: ast.stmt | None = tree.body[-1] if tree.body else None
         if isinstance(last, ast.Expr):
             tree.body.pop()
@@ -264,17 +269,24 @@ def _report(failure: BaseException, err: Stream) -> tuple[int, str | None]:
     """Write the traceback of `failure`; its status and last line."""
     if isinstance(failure, SystemExit) and failure.code in (None, 0):
         return wire.OK, None
-    trace = failure.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_HERE):
-        trace = trace.tb_next
     status = wire.MEMORY if isinstance(failure, MemoryError) else wire.ERROR
-    summary = traceback.TracebackException(type(failure), failure, trace, compact=True)
+    summary = traceback.TracebackException(type(failure), failure, failure.__traceback__, compact=True)
+    _hide_this_file(summary)
     error = "".join(summary.format_exception_only()).rstrip("\n").rpartition("\n")[2][: wire.MAX_ERROR_CHARS]
     for line in summary.format():
         err.write(line)
         if err.truncated:
             break
     return status, error
+
+
+def _hide_this_file(summary: traceback.TracebackException) -> None:
+    """Leave the program's own lines: not ours before them, nor those of an interrupt or a write behind them."""
+    parts = [summary]
+    while parts:
+        part = parts.pop()
+        part.stack[:] = [frame for frame in part.stack if not frame.filename.startswith(_HERE)]
+        parts += [other for other in (part.__cause__, part.__context__, *(part.exceptions or ())) if other is not None]
 
 
 def start(output_chars: int) -> None:
