@@ -2,9 +2,10 @@ r"""Finding the final answer in a response.
 
 The order, each step only where the one before finds nothing:
 
-1. The content of the last `<answer>` tag; a box inside it is preferred.
-2. The last balanced `\boxed{...}` or `\fbox{...}` that is not empty. Boxes joined by nothing but commas, "and" or "or"
-   are one list.
+1. The content of the last `<answer>` tag, to the end where a stop string took the closing tag; a box inside it is
+   preferred.
+2. The last balanced `\boxed{...}` (or `\fbox`, `\framebox`) that is not empty. Boxes joined by nothing but commas,
+   "and" or "or" are one list.
 3. The last marker: `#### 18`, `**Answer:** 4`, `Final Answer: 73`, `The final answer is $72$. I hope it is correct.`
 4. The last display or inline formula, or bold text, if it stands on a line of its own.
 5. The response itself, if it is one short line.
@@ -24,17 +25,22 @@ _CLOSE_THOUGHT = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _END_OF_TEXT = re.compile(r"(?:</s>|<\|[A-Za-z_]{1,20}\|>)$")
 _ANSWER_OPEN = re.compile(r"<answer>", re.IGNORECASE)
 _ANSWER_CLOSE = re.compile(r"</answer>", re.IGNORECASE)
-_BRACE = re.compile(r"\\(?:boxed|fbox)\s*(?:\{|(?P<bare>-?\d+(?:\.\d+)?|[A-Za-z](?![A-Za-z])))|\\.|[{}]", re.DOTALL)
+_BRACE = re.compile(
+    r"\\+(?:boxed|fbox|framebox)\s*(?:\{|(?P<bare>-?\d+(?:\.\d+)?|[A-Za-z](?![A-Za-z])))|\\.|[{}]", re.DOTALL
+)
 _JOINT = re.compile(r"(?:[\s,$&]|\\(?:quad|qquad|,|;|\(|\)|\[|\])|\\text\{\s*(?:and|or)\s*\}|and|or)*")
 _MARKERS = re.compile(
     r"####[ \t]*(?P<hash>[^\n]+)"
-    r"|(?:final[ ]+answer|the[ ]+answer|answer)[ \t]*(?:\*\*|__)?[ \t]*(?:is|:)[ \t]*:?[ \t]*(?:\*\*|__)?[ \t]*"
-    r"(?:\n[ \t]*)?(?P<said>[^\n]+)",
+    r"|(?:final|the)[ ]+answer(?:\*\*|__|:)*[ \t]*\n\s*(?P<below>\S[^\n]*)"
+    r"|(?:final[ ]+answer|the[ ]+answer|answer)[ \t]*(?:\*\*|__)?[ \t]*(?:is\b|:|=)[ \t]*:?[ \t]*(?:\*\*|__)?\s*"
+    r"(?:(?:therefore|thus|then|simply|just)\b,?[ \t]*)?(?P<said>\S[^\n]*)",
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"\.(?=\s|$|\*)")
 _BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
-_FORMULA = re.compile(r"\\\[(.+?)\\\]|\$\$(.+?)\$\$|\\\((.+?)\\\)|(?<![\\$])\$([^$\n]+)\$(?!\$)", re.DOTALL)
+_FORMULA = re.compile(
+    r"\\\[(.{1,400}?)\\\]|\$\$(.{1,400}?)\$\$|\\\((.{1,400}?)\\\)|(?<![\\$])\$([^$\n]{1,400})\$(?!\$)", re.DOTALL
+)
 
 
 def extract(response: str) -> str | None:
@@ -45,7 +51,7 @@ def extract(response: str) -> str | None:
         inner = text[openings[-1].end() :]
         if closing := _ANSWER_CLOSE.search(inner):
             inner = inner[: closing.start()]
-            return _last_boxes(inner) or inner.strip() or None
+        return _last_boxes(inner) or inner.strip() or None
     return _last_boxes(text) or _marked(text) or _emphasised(text) or _bare(text)
 
 
@@ -95,12 +101,15 @@ def _marked(text: str) -> str | None:
     last = _last(_MARKERS, text)
     if last is None:
         return None
-    said = (last["hash"] or last["said"]).strip()
+    begin = max(last.start(name) for name in ("hash", "below", "said"))
+    said = text[begin:].strip()
     formula = _FORMULA.match(said)
     if formula is not None:
         said = next(group for group in formula.groups() if group is not None)
-    elif end := _SENTENCE_END.search(said):
-        said = said[: end.start()]
+    else:
+        said = said.partition("\n")[0]
+        if end := _SENTENCE_END.search(said):
+            said = said[: end.start()]
     return said.strip().strip("*").strip() or None
 
 

@@ -7,6 +7,7 @@
 """
 
 import asyncio
+import logging
 import re
 from time import perf_counter
 
@@ -23,6 +24,7 @@ from .gold import unusable
 from .pool import compare
 
 _INTEGER = re.compile(r"-?[0-9]{1,256}").fullmatch
+_log = logging.getLogger(__name__)
 _EXACT = ExactDecider()
 _OUTCOMES = {
     Outcome.SAME: Reason.MATCH,
@@ -114,6 +116,9 @@ def _careful(gold: str, answer: str) -> Reason | tuple[str, str]:
         return Reason.REFUSED_BUDGET
     except NeedsChild:
         return gold, answer
+    except Exception:  # a fault of the judge may end neither the episode nor the run
+        _log.exception("the maths judge failed on gold %.200r, answer %.200r", gold, answer)
+        return Reason.JUDGE_ERROR
 
 
 def _in_child(gold: str, answer: str) -> Reason:

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 from .budget import MAX_ITEMS
 from .decide import Decider
+from .exact import Undefined
 from .read import as_region, is_grouped, read
 from .shapes import (
     Assigned,
@@ -55,7 +56,10 @@ def same_answer(gold: str, answer: str, decider: Decider) -> bool:
             right = read(answer, grouping=False)
         elif isinstance(right, Collection) and len(right.items) > 1 and is_grouped(gold):
             left = read(gold, grouping=False)
-    return Comparison(decider).same(left, right)
+    try:
+        return Comparison(decider).same(left, right)
+    except Undefined:  # an interval whose end is no real number
+        return False
 
 
 class Comparison:

@@ -110,6 +110,7 @@ class NumericDecider:
 
     def __init__(self) -> None:
         self._exact = ExactDecider(_MAX_BITS_IN_CHILD)
+        self._rough: dict[Node, Any] = {}
 
     def equal(self, left: Node, right: Node) -> bool:
         """See `Decider`."""
@@ -118,6 +119,8 @@ class NumericDecider:
         except NeedsChild:
             pass
         symbols = free_symbols(left)
+        if not symbols and self._far_apart(left, right):
+            return False
         tolerant = has_decimal(left) or has_decimal(right)
         agreed = 0
         for pair, zero in self._pairs(left, right, symbols):
@@ -155,6 +158,19 @@ class NumericDecider:
             from .numeric import Evaluator
 
             return float(Evaluator(_FIRST_DIGITS, complex_allowed=False)(node, {}))
+
+    def _far_apart(self, left: Node, right: Node) -> bool:
+        """Whether two constants differ at a glance: each is evaluated once, however many it is compared with."""
+        from .numeric import Evaluator
+
+        for node in (left, right):
+            if node not in self._rough:
+                try:
+                    self._rough[node] = Evaluator(_FIRST_DIGITS, complex_allowed=True)(node, {})
+                except Undefined:
+                    self._rough[node] = None
+        a, b = self._rough[left], self._rough[right]
+        return a is None or b is None or bool(abs(a - b) > 1e-5 * max(abs(a), abs(b)))
 
     def _pairs(
         self, left: Node, right: Node, symbols: frozenset[str]

@@ -10,6 +10,8 @@ from .tree import Node, Num, Sym, TooBig
 _MAX_LOG10 = 3_000
 """Magnitudes beyond ten to this power, either way, are refused."""
 _MAX_FACTORIAL = 3_000
+_MAX_GAMMA = 100
+"""Largest argument of a factorial that is no integer: many digits of the gamma function are dear."""
 
 
 class Evaluator:
@@ -58,7 +60,7 @@ class Evaluator:
                 return +self._mp.e
             case r"\pi":
                 return +self._mp.pi
-            case "i":
+            case "i" if self._complex_allowed:
                 return self._mp.mpc(0, 1)
         raise Undefined(f"{name} has no value")
 
@@ -141,7 +143,7 @@ class Evaluator:
         return self._mp.floor(value) if name == "floor" else self._mp.ceil(value)
 
     def _factorial(self, value: Any) -> Any:
-        if abs(value) > _MAX_FACTORIAL:
+        if abs(value) > (_MAX_FACTORIAL if self._mp.isint(value) else _MAX_GAMMA):
             raise TooBig("a huge factorial")
         return self._mp.factorial(value)
 

@@ -217,10 +217,10 @@ def _matrix(text: str) -> Shape | None:
         return None
     if not rows or len({len(row) for row in rows}) != 1:
         raise Unreadable("rows of different lengths")
-    cells = [[parse(cell) for cell in row] for row in rows]
+    cells = [[_single(cell) for cell in row] for row in rows]
     scale = match["scale"].strip().removesuffix(r"\cdot").strip() if match else ""
     if scale:
-        factor = negate(integer(1)) if scale == "-" else parse(scale)
+        factor = negate(integer(1)) if scale == "-" else _single(scale)
         cells = [[Op("mul", (factor, cell)) for cell in row] for row in cells]
     if match and match["transpose"]:
         cells = [list(column) for column in zip(*cells, strict=True)]
@@ -260,8 +260,7 @@ def _listing(text: str) -> Shape | None:
     else:
         if len(pieces) == 2 and (clause := _condition(pieces, cuts)) is not None:
             return clause
-        pieces = [piece for part in pieces for piece in _split(part, _COMMA)[0]]
-        pieces = [piece for piece in pieces if piece]
+        pieces = [piece for part in pieces for piece in _split(part.strip(" ,"), _COMMA)[0]]
     return _several(pieces)
 
 
@@ -295,9 +294,17 @@ def _meet(first: Region, second: Region) -> Region:
     raise Unreadable("an intersection")
 
 
+def _single(text: str) -> Node:
+    """The tree of an expression in which no sign is left open."""
+    tree = parse(text)
+    if has(tree, "pm", "mp"):
+        raise Unreadable("a sign pair inside another shape")
+    return tree
+
+
 def _several(pieces: list[str]) -> Shape:
     """A list of answers, or an ordered sequence where an ellipsis is among them."""
-    if any(not piece for piece in pieces):
+    if not pieces or not all(pieces):
         raise Unreadable("an empty item")
     if any(piece in _ELLIPSES for piece in pieces):
         return Sequence(tuple(None if piece in _ELLIPSES else _read(piece, True) for piece in pieces), ",")
@@ -435,7 +442,7 @@ def _tuple_names(text: str) -> list[str] | None:
 
 
 def _inequality(parts: list[str], signs: list[str]) -> Shape:
-    trees = [parse(part) for part in parts]
+    trees = [_single(part) for part in parts]
     flip = {">": "<", ">=": "<="}
     if len(trees) == 2:
         left, right, sign = trees[0], trees[1], signs[0]
@@ -556,7 +563,7 @@ def _ratio(text: str) -> Shape | None:
         return None
     if any(piece in _ELLIPSES for piece in pieces):
         return Sequence(tuple(None if piece in _ELLIPSES else _read(piece, True) for piece in pieces), ":")
-    return Ratio(tuple(parse(piece) for piece in pieces))
+    return Ratio(tuple(_single(piece) for piece in pieces))
 
 
 def _quantity(text: str) -> Shape:

@@ -160,6 +160,7 @@ def _strip_ends(text: str) -> str:
         text = whole[1].strip()
     while match := _LEADING.match(text):
         text = text[match.end() :]
+    text = text.removesuffix("\\\\").rstrip()
     while text and (text[-1] in ",;" or (text[-1] == "." and not text.endswith("..") and not _abbreviation(text))):
         text = text[:-1].rstrip()
     return text

@@ -100,6 +100,7 @@ _TRAILING_WORDS = re.compile(
     r"(?P<value>.*?[\d)}])(?P<gap>\s*)(?P<unit>[A-Za-z][A-Za-z'.-]*(?:\s*/\s*[A-Za-z]+|\s+[A-Za-z'.-]+|\^\{?-?[1-4]\}?)*)"
 )
 _MAX_WORDS = 5
+_MAX_CHARACTERS = 300
 
 
 def split_scale(text: str) -> str:
@@ -116,6 +117,8 @@ def split_scale(text: str) -> str:
 
 def split_unit(text: str) -> tuple[str, Unit | None]:
     """The value's text and its unit, if the text ends in one or begins with a currency sign."""
+    if len(text) > _MAX_CHARACTERS:
+        return text, None
     if match := _CURRENCY.fullmatch(text):
         value, unit = split_unit(match["value"])
         if unit is None or unit.dimensions == ((match["name"], 1),):
