@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 
 from toolenvs.errors import SandboxError
@@ -65,15 +66,15 @@ class Server:
             self.close()
             raise SandboxError(f"the {plan['tier']} tier of the local sandbox did not start: {text}")
 
-    def spawn(self, descriptors: list[int]) -> int:
-        """Order a cell on these descriptors (control, stdout, stderr); its number.
+    def spawn(self, descriptors: list[int], *, forkable: bool = False) -> int:
+        """Order a cell on these descriptors (control, stdout, stderr), perhaps one that `admit` may copy; its number.
 
         Raises:
             SandboxError: the fork server is dead.
         """
         with self._lock:
             self._next_cell += 1
-            self._send(wire.SPAWN, self._next_cell, descriptors)
+            self._send(wire.SPAWN_FORKABLE if forkable else wire.SPAWN, self._next_cell, descriptors=descriptors)
             self._cells.add(self._next_cell)
             return self._next_cell
 
@@ -86,6 +87,18 @@ class Server:
         """Send the interrupt of a user at a keyboard to a cell."""
         with self._lock:
             self._send(wire.INTERRUPT, cell)
+
+    def admit(self, parent: int, descriptor: int) -> int:
+        """Let `parent` copy itself once; the copy says hello on the other end of `descriptor`; the copy's number.
+
+        Raises:
+            SandboxError: the fork server is dead.
+        """
+        with self._lock:
+            self._next_cell += 1
+            self._send(wire.ADMIT, self._next_cell, parent, descriptors=[descriptor])
+            self._cells.add(self._next_cell)
+            return self._next_cell
 
     def kill(self, cell: int) -> None:
         """Kill a cell and forget it; nothing when the server is dead, as its cells then are."""
@@ -121,11 +134,11 @@ class Server:
         self.dead = True
         self._socket.close()
 
-    def _send(self, order: int, cell: int, descriptors: list[int] | None = None) -> None:
+    def _send(self, order: int, cell: int, other: int = 0, *, descriptors: Sequence[int] = ()) -> None:
         if self.dead:
             raise SandboxError("the fork server of the local sandbox has ended")
         try:
-            socket.send_fds(self._socket, [wire.ORDER.pack(order, cell)], descriptors or [])
+            socket.send_fds(self._socket, [wire.ORDER.pack(order, cell, other)], descriptors)
         except OSError as error:
             self.dead = True
             raise SandboxError(f"the fork server of the local sandbox has ended ({error.strerror})") from error
