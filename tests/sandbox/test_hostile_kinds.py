@@ -201,8 +201,8 @@ def test_only_what_programs_need_can_be_read(box: LocalBox) -> None:
 import os
 read = []
 for path in ("/etc/passwd", "/etc/hostname", "/etc/hosts", "/proc/version", "/proc/mounts", "/proc/meminfo",
-             "/proc/kallsyms", "/proc/net/tcp", "/proc/1/environ", "/proc/1/maps", "/proc/kcore", "/dev/mem", "/dev/vda",
-             "/dev/kmsg", "/dev/tty", "/sys/kernel/notes", "/var/log/dpkg.log", "/bin/sh", "/usr/bin/env"):
+             "/proc/kallsyms", "/proc/net/tcp", "/proc/1/environ", "/proc/1/maps", "/proc/kcore", "/dev/mem",
+             "/dev/vda", "/dev/kmsg", "/dev/tty", "/sys/kernel/notes", "/var/log/dpkg.log", "/bin/sh", "/usr/bin/env"):
     try:
         with open(path, "rb") as file:
             file.read(1)
