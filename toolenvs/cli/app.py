@@ -1,0 +1,52 @@
+"""The commands, and what all of them do with an error."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from toolenvs.cli import BAD_INPUT
+from toolenvs.cli.doctor import doctor
+from toolenvs.cli.eval import evaluate
+from toolenvs.cli.list import list_pages
+from toolenvs.cli.play import play
+from toolenvs.cli.train import train
+from toolenvs.cli.view import view
+from toolenvs.errors import ToolenvsError
+
+
+class _Commands(TyperGroup):
+    """Tells an error of the package's own tree in one line; any other is a fault, and keeps its traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except* ToolenvsError as errors:
+            told = "; ".join(dict.fromkeys(" ".join(str(error).split()) for error in _leaves(errors)))
+        typer.echo(f"toolenvs: {told}", err=True)
+        raise typer.Exit(BAD_INPUT)
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error
+
+
+app = typer.Typer(
+    cls=_Commands,
+    help="Environments for language-model agents that act through tools.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("list")(list_pages)
+app.command("play")(play)
+app.command("eval")(evaluate)
+app.command("train", context_settings={"ignore_unknown_options": True, "help_option_names": []})(train)
+app.command("view")(view)
+app.command("doctor")(doctor)

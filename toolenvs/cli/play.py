@@ -1,0 +1,94 @@
+"""`toolenvs play`: a person acts in an episode, in the terminal."""
+
+from typing import Annotated, Any
+
+import typer
+
+from toolenvs import blueprint, loop, render
+from toolenvs.agents.human import END, Human
+from toolenvs.cli.options import Overrides, PageId, Seed, overrides
+from toolenvs.episode import Episode, Turn
+from toolenvs.rollout import Request
+from toolenvs.transcript import Author, Transcript
+
+
+def play(
+    page: PageId,
+    task: Annotated[str, typer.Option(help="Id or index of the task.  [default: the seed's]")] = "",
+    seed: Seed = 0,
+    set_: Overrides = [],  # noqa: B006 - typer copies it
+) -> None:
+    """Play an episode: type what a policy would write, and read what it would read.
+
+    A line with a single dot ends a turn, and so does a stop string; Ctrl-D leaves.
+    """
+    env = blueprint.load(page, **overrides(set_))
+    chosen = env.task(int(task) if task.isdecimal() else task or seed % len(env.tasks))
+    try:
+        loop.run(_play(env, Episode(env, chosen, seed=seed)))
+    except EOFError:
+        typer.echo("\nleft before the end: no reward")
+    finally:
+        loop.run(env.close())
+
+
+async def _play(env: blueprint.Blueprint, episode: Episode) -> None:
+    human = Human()
+    reward = 0.0
+    try:
+        await env.check()
+        typer.echo(render.ansi(episode.transcript))
+        turn = Turn(observation="")
+        while episode.ending is None:
+            _announce(episode)
+            action = await human.act(_request(episode))
+            turn = await episode.step(action.text)
+            reward += turn.reward
+            _show(turn)
+        _close(episode, turn, reward)
+    finally:
+        await episode.close()
+
+
+def _announce(episode: Episode) -> None:
+    usage = episode.usage()
+    left = ", ".join(f"{limit.left:g} {name}" for name, limit in usage.items() if limit.left is not None)
+    stops = "  ".join(map(repr, episode.stop)) or "none"
+    typer.secho(f"\n[turn {episode.meter.turns + 1}; left: {left}; stop: {stops}; {END!r} ends the turn]", dim=True)
+
+
+def _request(episode: Episode) -> Request:
+    return Request(
+        key="play",
+        task=episode.task,
+        turn=episode.meter.turns + 1,
+        text=episode.transcript.text,
+        messages=episode.messages,
+        last_result="",
+        ids=None,
+        stop=episode.stop,
+        max_new_tokens=episode.meter.tokens_left(),
+        seed=episode.seed,
+    )
+
+
+def _show(turn: Turn) -> None:
+    answered = [segment for segment in turn.segments if segment.author is not Author.POLICY or not segment.scored]
+    if answered:
+        typer.echo(render.ansi(Transcript(tuple(answered))))
+    for call in turn.calls:
+        typer.secho(f"[{call.tool}: {call.status}, {call.seconds:.3f} s]", dim=True)
+
+
+def _close(episode: Episode, turn: Turn, reward: float) -> None:
+    facts: dict[str, Any] = {
+        "ending": episode.ending,
+        "success": None if episode.verdict is None else episode.verdict.correct,
+        "reward": f"{reward:g}",
+        "terms of the last turn": ", ".join(f"{name} {value:g}" for name, value in turn.reward_terms.items()) or "none",
+        "gold": " or ".join(episode.task.golds) or "none",
+    }
+    if turn.fault:
+        facts["fault"] = turn.fault
+    for name, value in facts.items():
+        typer.echo(f"{name}: {value}")
