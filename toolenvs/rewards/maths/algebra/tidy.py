@@ -178,9 +178,8 @@ def same_text(left: str, right: str) -> bool:
 
 def _canonical(text: str) -> str:
     text = re.sub(r"\\text\{([^{}]*)\}", r"\1", text)
-    text = re.sub(r"(?<=[A-Za-z0-9]) +(?=[A-Za-z0-9])", "\0", text.strip())
-    text = re.sub(r"([\^_])\{(\w)\}", r"\1\2", text.replace(" ", ""))
-    return text
+    text = re.sub(r"([\^_]) *(\d+|[A-Za-z])", r"\1{\2}", text.strip())
+    return re.sub(r"(?<=[A-Za-z0-9]) +(?=[A-Za-z0-9])", "\0", text).replace(" ", "")
 
 
 def flatten(text: str) -> str:
