@@ -184,7 +184,7 @@ def main(args: Args) -> dict[str, float]:
         )
         return result
 
-    with asyncio.Runner() as runner, MetricsWriter(output, done) as metrics:
+    with asyncio.Runner() as runner, MetricsWriter(output, done if args.resume else None) as metrics:
         tested = test()
         if done == 0:
             metrics.write(0, tested)

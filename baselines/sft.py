@@ -115,7 +115,7 @@ def main(args: Args) -> dict[str, float]:
         if args.resume and saved:
             done, sampler.position = checkpoint.load(saved[-1], model=model, optimizers=optimizers)
 
-        with MetricsWriter(output, done) as metrics:
+        with MetricsWriter(output, done if args.resume else None) as metrics:
             for step in tqdm(range(done + 1, args.steps + 1), desc="SFT", initial=done, total=args.steps):
                 started_s = time.perf_counter()
                 chosen = [sequences[index] for index in sampler.take(args.batch)]

@@ -10,11 +10,12 @@ cold start and at least 0.9 after GRPO, in every seed.
 import argparse
 import asyncio
 import json
-import resource
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -81,34 +82,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=Path("runs/retool_tiny"))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--base", type=Path, help="an earlier run's base policy, instead of training one")
+    parser.add_argument("--jobs", type=int, default=2, help="seeds that run at once, one thread each")
     args = parser.parse_args()
     started_s = time.perf_counter()
-    base = args.output / "base"
-    program = "import sys, torch; from pathlib import Path; from toolenvs.train.tiny.base import train_base; "
-    program += f"torch.set_num_threads({args.threads}); train_base(Path(sys.argv[1]))"
-    base_cpu_s = timed([sys.executable, "-c", program, str(base)])
-    rows = []
-    for seed in args.seeds:
-        sft, grpo = (args.output / f"seed-{seed}" / phase for phase in ("sft", "grpo"))
-        common = ["--seed", str(seed), "--threads", str(args.threads)]
-        sft_cpu_s = timed([*script("sft", "retool_tiny_sft"), *common, "--model", str(base), "--output", str(sft)])
-        grpo_cpu_s = timed([*script("grpo", "retool_tiny"), *common, "--model", f"{sft}/model", "--output", str(grpo)])
-        tested = [line["test_success"] for line in read_metrics(grpo) if "test_success" in line]
-        rows.append(
-            {
-                "seed": seed,
-                "cold_start": tested[0],
-                "trained": tested[-1],
-                **probes(grpo / "model"),
-                "sft_cpu_s": sft_cpu_s,
-                "grpo_cpu_s": grpo_cpu_s,
-            }
-        )
-        print("  ".join(f"{name} {value:.3f}" for name, value in rows[-1].items()), flush=True)
+    base, base_cpu_s = args.base, 0.0
+    if base is None:
+        base = args.output / "base"
+        program = "import sys, torch; from pathlib import Path; from toolenvs.train.tiny.base import train_base; "
+        program += "torch.set_num_threads(1); train_base(Path(sys.argv[1]))"
+        base_cpu_s = run([sys.executable, "-c", program, str(base)], args.output / "base.log")
+    with ThreadPoolExecutor(args.jobs) as pool:
+        rows = list(pool.map(lambda seed: train(base, args.output / f"seed-{seed}", seed), args.seeds))
+    for row in rows:
+        row |= probes(args.output / f"seed-{row['seed']}" / "grpo" / "model")
+        print("  ".join(f"{name} {value:g}" for name, value in row.items()))
     wall_s = time.perf_counter() - started_s
     print(f"base phase {base_cpu_s:.0f} CPU s; everything {wall_s:.0f} s wall")
-    results = {"base_cpu_s": base_cpu_s, "wall_s": wall_s, "threads": args.threads, "seeds": rows}
+    results = {"base_cpu_s": base_cpu_s, "wall_s": wall_s, "jobs": args.jobs, "seeds": rows}
     (args.output / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     return int(any(row["cold_start"] > MAX_COLD_START or row["trained"] < MIN_TRAINED for row in rows))
 
@@ -123,12 +114,33 @@ def script(name: str, recipe_name: str) -> list[str]:
     return [sys.executable, str(assets.folder("baselines") / f"{name}.py"), "--recipe", str(recipe(recipe_name))]
 
 
-def timed(command: list[str]) -> float:
-    """Run a command to its end; returns the CPU seconds that it and its children took."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+def train(base: Path, folder: Path, seed: int) -> dict[str, float]:
+    """Cold start and GRPO of one seed; returns held-out success after each and what each cost."""
+    sft, grpo = folder / "sft", folder / "grpo"
+    common = ["--seed", str(seed), "--output"]
+    sft_cpu_s = run([*script("sft", "retool_tiny_sft"), "--model", str(base), *common, str(sft)], folder / "sft.log")
+    grpo_cpu_s = run(
+        [*script("grpo", "retool_tiny"), "--model", f"{sft}/model", *common, str(grpo)], folder / "grpo.log"
+    )
+    tested = [line["test_success"] for line in read_metrics(grpo) if "test_success" in line]
+    return {
+        "seed": seed,
+        "cold_start": tested[0],
+        "trained": tested[-1],
+        "sft_cpu_s": sft_cpu_s,
+        "grpo_cpu_s": grpo_cpu_s,
+    }
+
+
+def run(command: list[str], log: Path) -> float:
+    """Run a command to its end; returns the CPU seconds that it and its children took, rounded."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as file:
+        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
+        _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"{' '.join(command)} failed; see {log}")
+    return round(usage.ru_utime + usage.ru_stime, 1)
 
 
 def probes(folder: Path) -> dict[str, float]:

@@ -5,8 +5,8 @@ from toolenvs.train.metrics import MetricsWriter, read_metrics, without_times
 from toolenvs.train.plots import learning_curve
 
 
-def write(folder, steps, resume=0):
-    with MetricsWriter(folder, resume) as writer:
+def write(folder, steps, resume_at=None):
+    with MetricsWriter(folder, resume_at) as writer:
         for step in steps:
             writer.write(step, {"reward": step / 10, "rollout_s": 1.5})
 
@@ -14,7 +14,7 @@ def write(folder, steps, resume=0):
 def test_a_resumed_file_equals_an_uninterrupted_one(tmp_path):
     write(tmp_path / "whole", range(1, 7))
     write(tmp_path / "cut", range(1, 6))
-    write(tmp_path / "cut", range(4, 7), resume=3)
+    write(tmp_path / "cut", range(4, 7), resume_at=3)
     assert read_metrics(tmp_path / "cut") == read_metrics(tmp_path / "whole")
 
 
@@ -23,7 +23,7 @@ def test_a_line_that_a_crash_cut_short_is_left_out(tmp_path):
     path = tmp_path / "metrics.jsonl"
     path.write_text(path.read_text()[:-9])
     assert [line["step"] for line in read_metrics(tmp_path)] == [1, 2]
-    write(tmp_path, [3], resume=2)
+    write(tmp_path, [3], resume_at=2)
     assert [line["step"] for line in read_metrics(tmp_path)] == [1, 2, 3]
 
 
@@ -41,6 +41,12 @@ def test_a_new_run_does_not_write_into_an_old_one(tmp_path):
         MetricsWriter(tmp_path)
     with pytest.raises(ConfigError, match=r"metrics\.jsonl is missing"):
         read_metrics(tmp_path / "nowhere")
+
+
+def test_a_run_that_never_reached_a_checkpoint_begins_again(tmp_path):
+    write(tmp_path, range(4))
+    write(tmp_path, range(2), resume_at=0)
+    assert [line["step"] for line in read_metrics(tmp_path)] == [0, 1]
 
 
 def test_values_that_are_not_finite_become_null(tmp_path):

@@ -26,14 +26,14 @@ class MetricsWriter:
 
     Args:
         folder: of the run; made where it is missing.
-        step: steps already done: 0 for a new run, the checkpoint's for a resumed one. Later lines are dropped.
+        resume_at: None for a new run; for a resumed one the step of its checkpoint, or 0 where it has none yet.
 
     Raises:
-        ConfigError: the folder holds the metrics of a run and `step` is 0.
+        ConfigError: the folder holds the metrics of a run, and this is a new one.
         MissingExtraError: tensorboard is not installed.
     """
 
-    def __init__(self, folder: Path, step: int = 0) -> None:
+    def __init__(self, folder: Path, resume_at: int | None = None) -> None:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as error:
@@ -41,15 +41,15 @@ class MetricsWriter:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / FILE
         if path.exists():
-            if step == 0 and path.stat().st_size:
+            if resume_at is None and path.stat().st_size:
                 raise ConfigError(f"{path} holds another run; choose another folder, or resume it")
-            kept = [line for line in read_metrics(folder) if line["step"] <= step]
+            kept = [line for line in read_metrics(folder) if resume_at and line["step"] <= resume_at]
             rewritten = path.with_suffix(".unfinished")
             rewritten.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
             rewritten.replace(path)
         self._file = path.open("a", encoding="utf-8")
         # TensorBoard itself hides what an older file holds after `purge_step`.
-        self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=step + 1 if step else None)
+        self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=resume_at + 1 if resume_at else None)
 
     def write(self, step: int, metrics: Mapping[str, float]) -> None:
         """Append one line, at once; a value that is not finite is written as null, which every JSON reader takes."""

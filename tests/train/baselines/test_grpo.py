@@ -71,6 +71,13 @@ def test_a_resumed_run_gives_the_same_numbers(run, monkeypatch):
     assert (cut / "model/model.safetensors").read_bytes() == (whole / "model/model.safetensors").read_bytes()
 
 
+def test_a_run_that_never_reached_a_checkpoint_begins_again(run):
+    whole = run("whole", steps=1)
+    (whole / "checkpoints/step-000001.pt").unlink()
+    again = run("whole", steps=1, resume=True)
+    assert [line["step"] for line in read_metrics(again)] == [0, 1]
+
+
 @pytest.mark.parametrize(
     "form",
     [
