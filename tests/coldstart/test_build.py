@@ -6,7 +6,6 @@ import pytest
 from toolenvs import blueprint
 from toolenvs.blueprint import Blueprint
 from toolenvs.coldstart import (
-    ColdStartRow,
     Failure,
     Outcome,
     Program,
@@ -19,7 +18,7 @@ from toolenvs.coldstart import (
     build,
     from_tasks,
 )
-from toolenvs.errors import JudgeError, SandboxError
+from toolenvs.errors import ConfigError, JudgeError, SandboxError
 from toolenvs.protocols.base import Protocol
 
 
@@ -167,4 +166,8 @@ async def test_sources_are_taken_as_workers_become_free_and_never_more_at_once(
 def test_no_source_is_no_row(retool: Blueprint) -> None:
     report = build(retool, [], Rules())
     assert (report.total, report.rows) == (0, ())
-    assert all(isinstance(row, ColdStartRow) for row in report.rows)
+
+
+def test_nobody_at_work_is_an_error_and_no_empty_report(retool: Blueprint) -> None:
+    with pytest.raises(ConfigError, match="concurrency is 0"):
+        build(retool, from_tasks([retool.tasks[0]]), Rules(), concurrency=0)

@@ -13,7 +13,7 @@ from toolenvs.coldstart.report import Failure, Report, summarize
 from toolenvs.coldstart.rewrite.base import Rewriter
 from toolenvs.coldstart.row import ColdStartRow, Outputs
 from toolenvs.coldstart.source import Source
-from toolenvs.errors import InfrastructureError
+from toolenvs.errors import ConfigError, InfrastructureError
 
 Outcome = ColdStartRow | Rejection | Failure
 _ATTEMPTS = 2
@@ -45,8 +45,11 @@ async def abuild(
         The report. A source on which infrastructure failed was tried twice, and is neither kept nor rejected.
 
     Raises:
+        ConfigError: `concurrency` is less than 1.
         InfrastructureError: a tool does not work here at all.
     """
+    if concurrency < 1:
+        raise ConfigError(f"concurrency is {concurrency}; give at least 1")
     await blueprint.check()
     started_s = time.perf_counter()
     waiting = enumerate(sources)

@@ -16,7 +16,7 @@ class Reason(StrEnum):
     UNFINISHED = "unfinished"
     """The recording does not end with a final reply, or has one before its end."""
     NO_ANSWER = "no_answer"
-    """The final reply does not state an answer as the protocol wants it, or no answer could be found to state."""
+    """The final reply does not state an answer as the protocol wants it."""
     MALFORMED = "malformed"
     """A call cannot be read."""
     UNKNOWN_TOOL = "unknown_tool"

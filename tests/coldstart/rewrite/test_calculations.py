@@ -51,6 +51,8 @@ def test_a_calculation_becomes_a_program_and_what_the_text_states(text: str, pro
         "30 + \n4 = 34",
         "2023-05-06 = 3",
         "1" * 300 + " + 1 = 2",
+        "1 + 1 = " + "2" * 5000,
+        "(" * 150 + "1 + 1" + ")" * 20 + " = 2",
     ],
 )
 def test_what_is_no_whole_calculation_is_left_alone(text: str) -> None:

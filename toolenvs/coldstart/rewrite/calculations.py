@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _MAX_CHARS = 200
-"""Of one expression: longer ones are no hand calculation, and Python's parser has limits of its own."""
+"""Of an expression or a value: longer ones are no hand calculation, and Python's parser has limits of its own."""
 _FRACTION_DIGITS = 6
 """To which a program rounds where the solution states a whole number, so that 1.1 * 10 gives 11.0."""
 
@@ -32,8 +32,10 @@ class Calculation:
     """Where its expression ends in the text; the equals sign follows."""
     program: str
     """What prints its value."""
+    stated: str
+    """The value that the text states."""
     result: str
-    """The value that the text states, as the program prints it if the text is right."""
+    """The same as the program prints it if the text is right."""
     digits: int
     """Digits of the operands together: how hard it is by hand."""
 
@@ -73,7 +75,7 @@ def _calculation(text: str, left: Sequence[_Token], right: Sequence[_Token]) -> 
     start, end = left[0].start, left[-1].end
     stated = "".join(_PYTHON.get(token.text, token.text) for token in right).replace(",", "")
     glued = any(_GLUE.fullmatch(character) for character in (text[start - 1 : start], _behind(text, right[-1].end)))
-    if glued or end - start > _MAX_CHARS or not re.fullmatch(r"-?\d+(?:\.\d+)?", stated):
+    if glued or max(end - start, len(stated)) > _MAX_CHARS or not re.fullmatch(r"-?\d+(?:\.\d+)?", stated):
         return None
     if left[0].text in ("-", "−") and left[1:2] and left[0].end != left[1].start:
         return None  # "x - 3 * 4 = ": a term of something longer
@@ -82,9 +84,9 @@ def _calculation(text: str, left: Sequence[_Token], right: Sequence[_Token]) -> 
         return None
     digits = sum(character.isdigit() for token in left for character in token.text)
     if "/" not in expression and "." not in expression:
-        return Calculation(end, f"print({expression})", str(ast.literal_eval(stated)), digits)
+        return Calculation(end, f"print({expression})", stated, str(int(stated)), digits)
     places = len(stated.partition(".")[2]) or _FRACTION_DIGITS
-    return Calculation(end, f"print(round({expression}, {places}))", repr(float(stated)), digits)
+    return Calculation(end, f"print(round({expression}, {places}))", stated, repr(float(stated)), digits)
 
 
 def _behind(text: str, end: int) -> str:

@@ -1,5 +1,7 @@
 """By rules: deterministic and offline. Each hand calculation of the solution is put before the interpreter."""
 
+import re
+
 from toolenvs.coldstart.recording import Recording, Step, join
 from toolenvs.coldstart.rejection import Reason, Rejection
 from toolenvs.coldstart.rewrite.base import write_box, write_code
@@ -8,12 +10,15 @@ from toolenvs.coldstart.source import Source
 from toolenvs.protocols.base import Protocol
 from toolenvs.rewards import maths
 
+_ANNOTATION = re.compile(r"<<[^<>\n]*>>")
+
 
 class Rules:
     """Writes a program in front of each `= value`, and records the value that the solution states as its output.
 
-    The words are all kept, in their order: `so 34 + 57 = 91.` becomes `so 34 + 57`, a call, and `= 91.`. The final
-    answer is the one that the words state.
+    The words are all kept, in their order: `so 34 + 57 = 91.` becomes `so 34 + 57`, a call, and `= 91.`. Only GSM8K's
+    annotations (`<<34+57=91>>`) go, whose place the programs take. The final answer is the one that the words state,
+    else the value of their last calculation.
 
     Args:
         min_digits: calculations whose operands have fewer digits together are left to the head.
@@ -26,19 +31,20 @@ class Rules:
 
     async def rewrite(self, source: Source, protocol: Protocol) -> Recording | Rejection:
         """The solution with its calculations done by programs."""
-        solution = source.solution
+        solution = _ANNOTATION.sub("", source.solution)
         if not solution.strip():
             return Rejection(Reason.NO_SOLUTION, "the source holds no text solution")
-        calculations = [found for found in find_calculations(solution) if found.digits >= self._min_digits]
+        found = find_calculations(solution)
+        calculations = [calculation for calculation in found if calculation.digits >= self._min_digits]
         if not calculations:
             return Rejection(Reason.NO_CALCULATION, f"nothing is calculated with {self._min_digits} digits or more")
         answer = maths.extract(solution)
-        if answer is None:
-            return Rejection(Reason.NO_ANSWER, "the solution states no final answer")
+        if answer is None or find_calculations(answer):
+            answer = found[-1].stated
         steps: list[Step] = []
         position = 0
-        for found in calculations:
-            words = solution[position : found.end]
-            steps.append(Step(join(words, write_code(protocol, found.program)), found.result))
-            position = found.end
+        for calculation in calculations:
+            words = solution[position : calculation.end]
+            steps.append(Step(join(words, write_code(protocol, calculation.program)), calculation.result))
+            position = calculation.end
         return Recording((*steps, Step(join(solution[position:], write_box(protocol, answer)))))
