@@ -20,44 +20,61 @@ _STATUS: dict[int, Status] = {wire.OK: "ok", wire.ERROR: "error", wire.MEMORY: "
 class Cell:
     """One confined process and its channels."""
 
-    def __init__(self, server: Server, number: int, control: socket.socket, out: int, err: int) -> None:
+    def __init__(self, server: Server, number: int, channels: list[int]) -> None:
+        """Take over the host's ends of its channels: control, stdout, stderr."""
         self.server = server
         self.number = number
-        self.control = control
-        self.out = out
-        self.err = err
+        self.control = socket.socket(fileno=channels[0])
+        self.out, self.err = channels[1:]
         self.greeted = False
         self.fresh = True
         """Whether no program ran in it yet."""
         self.closed = False
-        for descriptor in (control.fileno(), out, err):
+        for descriptor in channels:
             os.set_blocking(descriptor, False)
 
     @classmethod
-    def spawn(cls, server: Server) -> "Cell":
-        """Order a new cell; it is there when it answers.
+    def spawn(cls, server: Server, *, forkable: bool = False) -> "Cell":
+        """Order a new cell, perhaps one that can be copied; it is there when it answers.
 
         Raises:
             SandboxError: the fork server is dead, or this process is out of descriptors.
         """
-        opened: list[int] = []
+        ours, theirs = _channels()
         try:
-            ours, theirs = socket.socketpair()
-            opened += [ours.detach(), theirs.detach()]
-            for _ in range(2):
-                opened += os.pipe()
-            number = server.spawn([opened[1], opened[3], opened[5]])
-        except OSError as error:
-            for descriptor in opened:
-                os.close(descriptor)
-            raise SandboxError(f"no descriptors for another cell: {error.strerror} (raise `ulimit -n`)") from error
+            number = server.spawn(theirs, forkable=forkable)
         except SandboxError:
-            for descriptor in opened:
+            for descriptor in ours:
                 os.close(descriptor)
             raise
-        for descriptor in (opened[1], opened[3], opened[5]):
-            os.close(descriptor)
-        return cls(server, number, socket.socket(fileno=opened[0]), opened[2], opened[4])
+        finally:
+            for descriptor in theirs:
+                os.close(descriptor)
+        return cls(server, number, ours)
+
+    def begin_copy(self, nonce: int) -> "Cell":
+        """Ask the interpreter for a copy of itself; its answer comes as to a run.
+
+        Raises:
+            SandboxError: the fork server is dead, or this process is out of descriptors.
+        """
+        ours, theirs = _channels()
+        hello, answer = socket.socketpair()
+        with hello, answer:
+            try:
+                copy = Cell(self.server, self.server.admit(self.number, answer.fileno()), ours)
+                copy.fresh = False
+                try:
+                    header = wire.REQUEST.pack(wire.REQUEST_MAGIC, wire.BRANCH, 0, nonce, 0, 0.0, 0, 0)
+                    self.control.sendall(header)
+                    # Apart from the header: descriptors are lost with the bytes that a plain read takes.
+                    socket.send_fds(self.control, [wire.HELLO], [*theirs, hello.fileno()])
+                except OSError:
+                    pass  # it is gone; reading its answer says so
+            finally:
+                for descriptor in theirs:
+                    os.close(descriptor)
+        return copy
 
     def kill(self) -> None:
         """Kill it and close its channels."""
@@ -79,6 +96,19 @@ class Cell:
         self.control.close()
         os.close(self.out)
         os.close(self.err)
+
+
+def _channels() -> tuple[list[int], list[int]]:
+    """Fresh control, stdout and stderr channels: our ends, the cell's ends."""
+    opened: list[int] = []
+    try:
+        ours, theirs = socket.socketpair()
+        opened += [ours.detach(), theirs.detach(), *os.pipe(), *os.pipe()]
+    except OSError as error:
+        for descriptor in opened:
+            os.close(descriptor)
+        raise SandboxError(f"no descriptors for another cell: {error.strerror} (raise `ulimit -n`)") from error
+    return opened[::2], opened[1::2]
 
 
 class Exchange:

@@ -4,7 +4,9 @@ import re
 from collections.abc import Set
 
 # Cheap and generous: a name in a comment or a string costs a slower start, nothing else.
-_IMPORT = re.compile(r"(?:^|[\s;:(])(?:import|from)\s+([\w.]+(?:\s+as\s+\w+)?(?:\s*,\s*[\w.]+(?:\s+as\s+\w+)?)*)")
+_NAME = r"[\w.]+(?:\s+as\s+\w+)?"
+_IMPORT = re.compile(rf"(?:^|[\n;:])\s*import\s+({_NAME}(?:\s*,\s*{_NAME})*)")
+_FROM = re.compile(r"\bfrom\s+([\w.]+)\s+import\b")
 _BY_NAME = re.compile(r"""import(?:_module|__)\s*\(\s*["']([\w.]+)""")
 
 
@@ -13,7 +15,7 @@ def imported(code: str) -> set[str]:
     names: set[str] = set()
     if "import" not in code:
         return names
-    for clause in _IMPORT.findall(code) + _BY_NAME.findall(code):
+    for clause in _IMPORT.findall(code) + _FROM.findall(code) + _BY_NAME.findall(code):
         names.update(part.split()[0].partition(".")[0] for part in clause.split(",") if part.strip())
     return names
 

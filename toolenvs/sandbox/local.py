@@ -18,6 +18,8 @@ from toolenvs.sandbox.pool import Pool
 from toolenvs.sandbox.result import Result
 from toolenvs.sandbox.turnstile import Turnstile
 
+_FORK_LIMIT_S = 5.0
+
 TIERS = ("fork", "namespace")
 """From the weakest to the strongest."""
 
@@ -158,13 +160,12 @@ class LocalSession(base.Session):
             refused = self._box._refused(code, stdin)
             if refused:
                 return refused
-            if self._cell is None:
-                self._cell = self._box._pool("full").take()
-            exchange = self._box._exchange(self._cell, code, timeout_s, stdin, self._seed, final=False)
+            cell = self._cell or self._keep(self._box._pool("full").take(forkable=self._box.tier == "namespace"))
+            exchange = self._box._exchange(cell, code, timeout_s, stdin, self._seed, final=False)
             try:
                 return _drive(exchange)
             except BaseException:
-                self._cell.kill()
+                cell.kill()
                 raise
             finally:
                 self._forget_dead()
@@ -175,28 +176,61 @@ class LocalSession(base.Session):
             refused = self._box._refused(code, stdin)
             if refused:
                 return refused
-            if self._cell is None:
-                self._cell = await _take(self._box._pool("full"))
-            exchange = self._box._exchange(self._cell, code, timeout_s, stdin, self._seed, final=False)
+            cell = self._cell or self._keep(
+                await _take(self._box._pool("full"), forkable=self._box.tier == "namespace")
+            )
+            exchange = self._box._exchange(cell, code, timeout_s, stdin, self._seed, final=False)
             try:
                 return await _adrive(exchange)
             except BaseException:
-                self._cell.kill()
+                cell.kill()
                 raise
             finally:
                 self._forget_dead()
 
     def fork(self) -> "LocalSession":
-        """Not yet: always refused, so that the caller replays.
+        """A copy of the interpreter as it is now; see `Session.fork`.
+
+        Absolute paths below /tmp are shared among the copies of one session; relative ones are not.
 
         Raises:
-            ForkError: always.
+            ForkError: it holds threads, open files or written files, or the tier is "fork", where forking is refused.
+            SandboxError: the sandbox itself failed.
         """
-        raise ForkError("the local sandbox cannot copy a running interpreter: replay its programs in a new session")
+        with self._one_at_a_time():
+            self._check_forkable()
+            self._box._sessions.enter()
+            return self._copied()
 
     async def afork(self) -> "LocalSession":
         """As `fork`."""
-        return self.fork()
+        with self._one_at_a_time():
+            self._check_forkable()
+            await self._box._sessions.aenter()
+            return await asyncio.to_thread(self._copied)
+
+    def _check_forkable(self) -> None:
+        if self._box.tier != "namespace" and self._cell is not None:
+            raise ForkError(f"the {self._box.tier} tier of the local sandbox refuses every fork: replay the programs")
+
+    def _copied(self) -> "LocalSession":
+        """The copy, which has a place already."""
+        try:
+            if self._cell is None:
+                return LocalSession(self._box, self._seed)
+            nonce = secrets.randbits(64)
+            copy = self._cell.begin_copy(nonce)
+            exchange = Exchange(self._cell, self._box.limits, b"", nonce, _FORK_LIMIT_S)
+            _drive(exchange)
+            self._forget_dead()
+            refusal = exchange.refusal()
+            if refusal is None:
+                return LocalSession(self._box, self._seed, copy)
+            copy.kill()
+            raise ForkError(f"this session cannot be copied: {refusal}; replay its programs in a new one")
+        except BaseException:
+            self._box._sessions.leave()
+            raise
 
     def close(self) -> None:
         """End the interpreter; a run that is going on in it ends as crashed."""
@@ -217,6 +251,13 @@ class LocalSession(base.Session):
             raise SandboxError("this session is closed")
         self._box._check_owner()
         return _Guard(self._busy)
+
+    def _keep(self, cell: Cell) -> Cell:
+        if self._closed:  # while a fork server was starting
+            cell.kill()
+            raise SandboxError("this session is closed")
+        self._cell = cell
+        return cell
 
     def _forget_dead(self) -> None:
         if self._cell is not None:
@@ -255,11 +296,11 @@ def _strongest(tiers: tuple[str, ...], chosen: limits.Limits) -> tuple[str, Pool
     raise IsolationError(f"no isolation of at least {tiers[0]!r} works here: " + "; ".join(failures))
 
 
-async def _take(pool: Pool) -> Cell:
+async def _take(pool: Pool, *, forkable: bool = False) -> Cell:
     """A cell; a fork server that has to start does so beside the loop."""
     if not pool.started:
         await asyncio.to_thread(pool.start)
-    return pool.take()
+    return pool.take(forkable=forkable)
 
 
 def _drive(exchange: Exchange) -> Result:

@@ -52,29 +52,33 @@ class Pool:
     @property
     def started(self) -> bool:
         """Whether a fork server runs, so that `take` does not wait for one."""
-        return any(not server.dead for server in self._servers)
+        return any(server.running for server in self._servers)
 
-    def take(self) -> Cell:
+    def take(self, *, forkable: bool = False) -> Cell:
         """A cell that no program ran in.
+
+        Args:
+            forkable: one that may be copied; such are made on the spot.
 
         Raises:
             SandboxError: no fork server comes up.
         """
         for _ in range(3):
             with self._lock:
-                while self._ready:
+                while self._ready and not forkable:
                     cell = self._ready.popleft()
-                    if not cell.server.dead:
+                    if cell.server.running:
                         return cell
                     cell.kill()
-                self._depth = min(self._depth * 2, _MAX_READY)
-                self._missed_s = time.monotonic()
+                if not forkable:
+                    self._depth = min(self._depth * 2, _MAX_READY)
+                    self._missed_s = time.monotonic()
             self.start()
             server = min(self._servers, key=lambda server: server.live)
             if server.live >= 1 and len(self._servers) < self._max_servers:
                 self._grow()
             try:
-                return Cell.spawn(server)
+                return Cell.spawn(server, forkable=forkable)
             except SandboxError:
                 if not server.dead:
                     raise
@@ -90,7 +94,7 @@ class Pool:
             if now_s - self._missed_s > _QUIET_S and self._depth > 1:
                 self._depth -= 1
                 self._missed_s = now_s
-            living = [server for server in self._servers if not server.dead]
+            living = [server for server in self._servers if server.running]
             try:
                 while living and len(self._ready) < self._depth:
                     self._ready.append(Cell.spawn(min(living, key=lambda server: server.live)))
@@ -119,7 +123,7 @@ class Pool:
 
     def _drop_dead(self) -> None:
         for server in self._servers:
-            if server.dead:
+            if not server.running:
                 server.close()
         self._servers = [server for server in self._servers if not server.dead]
 

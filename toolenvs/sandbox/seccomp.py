@@ -6,6 +6,7 @@ cannot follow pointers), so calls whose danger hides behind a pointer are left o
 
 import ctypes
 import errno
+import fcntl
 import struct
 from collections.abc import Iterable
 
@@ -14,168 +15,27 @@ from toolenvs.sandbox.syscalls import AUDIT_ARCH, numbers
 
 # Harmless whatever their arguments: memory, own descriptors, time, own identity, waiting, reading by path (which paths
 # is for Landlock or the mount namespace to say).
-ALWAYS = [
-    "read",
-    "write",
-    "readv",
-    "writev",
-    "pread64",
-    "pwrite64",
-    "preadv",
-    "pwritev",
-    "close",
-    "close_range",
-    "fstat",
-    "stat",
-    "lstat",
-    "newfstatat",
-    "statx",
-    "statfs",
-    "fstatfs",
-    "lseek",
-    "mmap",
-    "munmap",
-    "mprotect",
-    "mremap",
-    "madvise",
-    "brk",
-    "msync",
-    "mincore",
-    "rt_sigaction",
-    "rt_sigprocmask",
-    "rt_sigreturn",
-    "rt_sigpending",
-    "rt_sigtimedwait",
-    "rt_sigsuspend",
-    "sigaltstack",
-    "pause",
-    "access",
-    "faccessat",
-    "faccessat2",
-    "pipe",
-    "pipe2",
-    "select",
-    "pselect6",
-    "poll",
-    "ppoll",
-    "epoll_create",
-    "epoll_create1",
-    "epoll_ctl",
-    "epoll_wait",
-    "epoll_pwait",
-    "epoll_pwait2",
-    "eventfd",
-    "eventfd2",
-    "timerfd_create",
-    "timerfd_settime",
-    "timerfd_gettime",
-    "dup",
-    "dup2",
-    "dup3",
-    "nanosleep",
-    "clock_nanosleep",
-    "clock_gettime",
-    "clock_getres",
-    "gettimeofday",
-    "time",
-    "getpid",
-    "gettid",
-    "getppid",
-    "getuid",
-    "geteuid",
-    "getgid",
-    "getegid",
-    "getgroups",
-    "getpgrp",
-    "getpgid",
-    "getsid",
-    "getresuid",
-    "getresgid",
-    "getrusage",
-    "times",
-    "sysinfo",
-    "uname",
-    "umask",
-    "getcpu",
-    "fsync",
-    "fdatasync",
-    "ftruncate",
-    "getdents",
-    "getdents64",
-    "getcwd",
-    "chdir",
-    "fchdir",
-    "readlink",
-    "readlinkat",
-    "open",
-    "openat",
-    "futex",
-    "set_robust_list",
-    "get_robust_list",
-    "rseq",
-    "set_tid_address",
-    "exit",
-    "exit_group",
-    "sched_yield",
-    "sched_getaffinity",
-    "sched_getparam",
-    "sched_getscheduler",
-    "sched_get_priority_max",
-    "sched_get_priority_min",
-    "getpriority",
-    "getrlimit",
-    "getrandom",
-    "restart_syscall",
-    "membarrier",
-    "alarm",
-    "setitimer",
-    "getitimer",
-    "timer_create",
-    "timer_settime",
-    "timer_gettime",
-    "timer_delete",
-    "timer_getoverrun",
-    "wait4",
-    "waitid",
-    "flock",
-    "fadvise64",
-    "readahead",
-    "sendfile",
-    "copy_file_range",
-    "fallocate",
-    "recvfrom",
-    "recvmsg",
-    "shutdown",
-    "getsockopt",
-    "getsockname",
-    "getpeername",
-]
+ALWAYS = """
+read write readv writev pread64 pwrite64 preadv pwritev close close_range fstat stat lstat newfstatat statx statfs
+fstatfs lseek mmap munmap mprotect mremap madvise brk msync mincore rt_sigaction rt_sigprocmask rt_sigreturn
+rt_sigpending rt_sigtimedwait rt_sigsuspend sigaltstack pause access faccessat faccessat2 pipe pipe2 select pselect6
+poll ppoll epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd eventfd2 timerfd_create
+timerfd_settime timerfd_gettime dup dup2 dup3 nanosleep clock_nanosleep clock_gettime clock_getres gettimeofday time
+getpid gettid getppid getuid geteuid getgid getegid getgroups getpgrp getpgid getsid getresuid getresgid getrusage
+times sysinfo uname umask getcpu fsync fdatasync ftruncate getdents getdents64 getcwd chdir fchdir readlink readlinkat
+open openat futex set_robust_list get_robust_list rseq set_tid_address exit exit_group sched_yield sched_getaffinity
+sched_getparam sched_getscheduler sched_get_priority_max sched_get_priority_min getpriority getrlimit getrandom
+restart_syscall membarrier alarm setitimer getitimer timer_create timer_settime timer_gettime timer_delete
+timer_getoverrun wait4 waitid flock fadvise64 readahead sendfile copy_file_range fallocate recvfrom recvmsg shutdown
+getsockopt getsockname getpeername
+""".split()  # noqa: SIM905
 
 # Only where the cell has a file system of its own: Landlock does not govern modes and times, and in the fork tier
 # the program may own files of the host.
-PRIVATE_FILES = [
-    "rename",
-    "renameat",
-    "renameat2",
-    "mkdir",
-    "mkdirat",
-    "rmdir",
-    "unlink",
-    "unlinkat",
-    "link",
-    "linkat",
-    "symlink",
-    "symlinkat",
-    "chmod",
-    "fchmod",
-    "fchmodat",
-    "utime",
-    "utimes",
-    "utimensat",
-    "futimesat",
-    "truncate",
-    "creat",
-]
+PRIVATE_FILES = """
+rename renameat renameat2 mkdir mkdirat rmdir unlink unlinkat link linkat symlink symlinkat chmod fchmod fchmodat
+utime utimes utimensat futimesat truncate creat
+""".split()  # noqa: SIM905
 
 _FCNTL = (
     0,
@@ -202,6 +62,8 @@ _LOAD, _JUMP_EQUAL, _JUMP_ABOVE, _JUMP_SET, _AND, _RETURN = 0x20, 0x15, 0x35, 0x
 _ALLOW, _KILL, _NOTIFY = 0x7FFF0000, 0x80000000, 0x7FC00000
 _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
 _X32_BIT = 0x40000000
+
+_PROCESS, _FORK = 0x50494421, 0x464F524B  # stand in a template for the process id and for the answer to a plain fork
 
 _SET_MODE_FILTER = 1
 _NEW_LISTENER = 1 << 3
@@ -237,9 +99,9 @@ def _null(index: int) -> list[bytes]:
     return [_low(index), _one(_JUMP_EQUAL, 0, 1, 0), refuse, _high(index), _one(_JUMP_EQUAL, 0, 1, 0), refuse]
 
 
-def _conditions(pid: int, forking: int) -> dict[str, list[bytes]]:
+def _conditions() -> dict[str, list[bytes]]:
     allow, refuse = _one(_RETURN, _ALLOW), _one(_RETURN, _fail(errno.EPERM))
-    plain_fork = _one(_RETURN, forking)
+    plain_fork, pid = _one(_RETURN, _FORK), _PROCESS
     return {
         "clone": [
             _low(0),
@@ -287,18 +149,15 @@ def _no_writing(argument: int) -> list[bytes]:
     ]
 
 
-def program(pid: int, *, private_files: bool, refuse_writing: bool = False, notify_fork: bool = False) -> bytes:
-    """The filter of the cell whose process is `pid`.
+def template(*, private_files: bool, refuse_writing: bool = False) -> bytes:
+    """The filter of a cell, but for its process id; see `for_process`.
 
     Args:
-        pid: the only process that the cell may signal.
         private_files: the cell's file system is its own, so it may be changed.
         refuse_writing: refuse any opening for writing (where Landlock is too old to govern truncation).
-        notify_fork: a plain fork asks the listener instead of failing.
     """
     table = numbers()
-    forking = _NOTIFY if notify_fork else _fail(errno.EPERM)
-    conditions = _conditions(pid, forking)
+    conditions = _conditions()
     if refuse_writing:
         conditions |= {"open": _no_writing(1), "openat": _no_writing(2)}
     listed = ALWAYS + (PRIVATE_FILES if private_files else [])
@@ -313,13 +172,41 @@ def program(pid: int, *, private_files: bool, refuse_writing: bool = False, noti
     for name, block in conditions.items():
         if name in table:
             code += [_one(_JUMP_EQUAL, table[name], 0, len(block)), *block]
-    allowed = sorted(table[name] for name in listed if name in table and name not in conditions)
-    for first, last in _ranges(allowed):
+    for first, last in _ranges(sorted(table[name] for name in listed if name in table and name not in conditions)):
         if first == last:
             code += [_one(_JUMP_EQUAL, first, 0, 1), _one(_RETURN, _ALLOW)]
         else:
             code += [_one(_JUMP_ABOVE, first, 0, 2), _one(_JUMP_ABOVE, last + 1, 1, 0), _one(_RETURN, _ALLOW)]
     code.append(_one(_RETURN, _fail(errno.EPERM)))
+    return b"".join(code)
+
+
+def for_process(template: bytes, pid: int, *, forkable: bool = False) -> bytes:
+    """The filter of the cell whose process is `pid`, the only one that it may signal.
+
+    Args:
+        template: from `template`.
+        pid: the cell's process.
+        forkable: let a plain fork pass here, since `ask_before_forking` was installed before.
+    """
+    code = template.replace(struct.pack("I", _PROCESS), struct.pack("I", pid))
+    if forkable:
+        code = code.replace(struct.pack("I", _FORK), struct.pack("I", _ALLOW))
+    return code.replace(struct.pack("I", _FORK), struct.pack("I", _fail(errno.EPERM)))
+
+
+def ask_before_forking() -> bytes:
+    """A first filter under which every plain fork waits for the word of whoever holds the listener."""
+    table = numbers()
+    code = [
+        _one(_LOAD, _NUMBER),
+        *([_one(_JUMP_EQUAL, table["fork"], 0, 1), _one(_RETURN, _NOTIFY)] if "fork" in table else []),
+        _one(_JUMP_EQUAL, table["clone"], 0, 3),
+        _low(0),
+        _one(_JUMP_SET, _CLONE_THREAD, 1, 0),
+        _one(_RETURN, _NOTIFY),
+        _one(_RETURN, _ALLOW),
+    ]
     return b"".join(code)
 
 
@@ -348,3 +235,29 @@ def _ranges(values: list[int]) -> list[tuple[int, int]]:
         else:
             ranges.append((value, value))
     return ranges
+
+
+class Listener:
+    """Answers the forks that `ask_before_forking` stops, in the fork server."""
+
+    _NOTIFICATION, _RESPONSE = struct.Struct("QII64s"), struct.Struct("QqiI")
+    _RECEIVE, _SEND = 0xC0502100, 0xC0182101  # SECCOMP_IOCTL_NOTIF_RECV, SECCOMP_IOCTL_NOTIF_SEND
+    _CONTINUE = 1
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.admitted = 0
+        """Forks that may still pass."""
+
+    def answer(self) -> None:
+        """Let the fork that waits pass if one is admitted, else fail it."""
+        asked = bytearray(self._NOTIFICATION.size)
+        try:
+            fcntl.ioctl(self.descriptor, self._RECEIVE, asked)
+            number = self._NOTIFICATION.unpack(asked)[0]
+            passes = self.admitted > 0
+            self.admitted -= passes
+            answer = (number, 0, 0, self._CONTINUE) if passes else (number, 0, -errno.EPERM, 0)
+            fcntl.ioctl(self.descriptor, self._SEND, self._RESPONSE.pack(*answer))
+        except OSError:
+            return  # the process went away meanwhile

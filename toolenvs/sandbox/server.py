@@ -79,6 +79,13 @@ class Server:
             return self._next_cell
 
     @property
+    def running(self) -> bool:
+        """Whether it still serves, as far as can be told without asking it."""
+        if self.process.poll() is not None:
+            self.dead = True
+        return not self.dead
+
+    @property
     def live(self) -> int:
         """Cells that were ordered and not yet killed."""
         return len(self._cells)

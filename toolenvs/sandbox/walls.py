@@ -7,6 +7,7 @@ namespace   also user, pid, mount, network, IPC and UTS namespaces: its own smal
 import os
 import resource
 import signal
+import socket
 from typing import TypedDict
 
 from toolenvs.sandbox import kernel, landlock, seccomp, view
@@ -47,6 +48,7 @@ class Walls:
         self._address_space = 0
         self._threads = plan["processes"]
         self._statm = -1
+        self._filter = b""
 
     def around_server(self) -> None:
         """Enter the namespaces and the view; called before anything is imported for programs.
@@ -87,6 +89,10 @@ class Walls:
         pages = int(os.pread(self._statm, 64, 0).split()[0])
         self._address_space = pages * os.sysconf("SC_PAGE_SIZE") + self.plan["memory_mb"] * _MB
         plan = self.plan
+        self._filter = seccomp.template(
+            private_files=self.private,
+            refuse_writing=not self.private and landlock.abi() < _WRITABLE_DEVICES_NEED_ABI,
+        )
         if self.private:
             self.rules = landlock.ruleset((), files=False)
         else:
@@ -94,8 +100,13 @@ class Walls:
                 raise OSError("this kernel has no Landlock (Linux 5.13, with landlock among its security modules)")
             self.rules = landlock.ruleset(view.rules(plan["readable"], plan["hidden"], plan["packages"]))
 
-    def around_cell(self, slot: int, *, notify_fork: bool = False) -> int:
-        """Confine this process for good; the descriptor of the listener for forks, or 0."""
+    def around_cell(self, slot: int, ask: socket.socket | None = None) -> None:
+        """Confine this process for good.
+
+        Args:
+            slot: a number that no other living cell has.
+            ask: where the listener for forks goes; None: every fork is refused.
+        """
         plan = self.plan
         os.umask(0o077)
         if self.private:
@@ -115,13 +126,12 @@ class Walls:
         if self.rules:
             landlock.enter(self.rules)
             os.close(self.rules)
-        code = seccomp.program(
-            os.getpid(),
-            private_files=self.private,
-            refuse_writing=not self.private and landlock.abi() < _WRITABLE_DEVICES_NEED_ABI,
-            notify_fork=notify_fork,
-        )
-        return seccomp.install(code, listener=notify_fork)
+        if ask is not None:
+            listener = seccomp.install(seccomp.ask_before_forking(), listener=True)
+            socket.send_fds(ask, [b"+"], [listener])
+            os.close(listener)
+            ask.close()
+        seccomp.install(seccomp.for_process(self._filter, os.getpid(), forkable=ask is not None))
 
     def _limit(self) -> None:
         plan = self.plan

@@ -1,6 +1,6 @@
 """The frames between the host, the fork server and a cell: fixed headers, capped lengths, UTF-8, nothing else.
 
-host -> fork server   ORDER, one datagram; SPAWN carries the cell's descriptors (control, stdout, stderr)
+host -> fork server   ORDER, one datagram; SPAWN carries the cell's control, stdout, stderr
 fork server -> host   REPORT, one datagram; READY and FAILED are followed by text
 host -> cell          REQUEST, the program, its standard input
 cell -> host          one HELLO byte when its walls stand; then ANSWER, value, error for each request
@@ -8,9 +8,9 @@ cell -> host          one HELLO byte when its walls stand; then ANSWER, value, e
 
 import struct
 
-SPAWN, KILL, REAP, INTERRUPT, ADMIT = 1, 2, 3, 4, 5
-READY, FAILED, EXIT, CHANNEL = 1, 2, 3, 4
-ORDER = struct.Struct("<BQ")  # what, cell
+SPAWN, SPAWN_FORKABLE, KILL, REAP, INTERRUPT, ADMIT = 1, 2, 3, 4, 5, 6
+READY, FAILED, EXIT = 1, 2, 3
+ORDER = struct.Struct("<BQQ")  # what, cell, for ADMIT: the cell that the new one is copied from
 REPORT = struct.Struct("<BQi")  # what, cell, wait status
 MAX_REPORT_BYTES = 65_536
 

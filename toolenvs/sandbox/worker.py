@@ -213,23 +213,29 @@ class Worker:
         """Copy this interpreter; the copy serves on the channels that came with the request."""
         _, descriptors, _, _ = socket.recv_fds(self._control, 1, 4)
         control, out, err, hello = descriptors
-        if _thread._count() or threading.active_count() > 1:
+        obstacle = _obstacle(set(descriptors))
+        if obstacle:
             for descriptor in descriptors:
                 os.close(descriptor)
-            self._answer(nonce, wire.REFUSED, False, None, "the program holds threads")
+            self._answer(nonce, wire.REFUSED, False, None, obstacle)
             return
         state, numpy_state = random.getstate(), _numpy_state()
+        signals = signal.pthread_sigmask(
+            signal.SIG_BLOCK, signal.valid_signals()
+        )  # none may interrupt an admitted fork
         try:
             middle = os.fork()
-            if middle == 0 and os.fork() != 0:  # the copy is adopted by the fork server, which then knows its fate
-                os._exit(0)
+            if middle == 0:
+                _fork_and_vanish()
         except OSError as refused:
+            signal.pthread_sigmask(signal.SIG_SETMASK, signals)
             for descriptor in descriptors:
                 os.close(descriptor)
             self._answer(nonce, wire.REFUSED, False, None, f"the copy was refused: {refused.strerror}")
             return
         if middle:
             os.waitpid(middle, 0)
+            signal.pthread_sigmask(signal.SIG_SETMASK, signals)
             for descriptor in descriptors:
                 os.close(descriptor)
             self._answer(nonce, wire.OK, False, None, None)
@@ -238,9 +244,13 @@ class Worker:
             os.dup2(source, target)
             os.close(source)
         seccomp.install(seccomp.only_signal_nobody())
+        signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         random.setstate(state)
         if numpy_state is not None:
             sys.modules["numpy"].random.set_state(numpy_state)
+        folder = f"/tmp/.{os.getpid()}"
+        os.mkdir(folder)
+        os.chdir(folder)  # relative names are the copy's own from here on
         os.write(hello, wire.HELLO)
         os.close(hello)
         self._control.sendall(wire.HELLO)
@@ -252,6 +262,28 @@ def reseed(seed: int) -> None:
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed(seed % 2**32)
+
+
+def _fork_and_vanish() -> None:
+    """Go on in a child whose parent is gone: the fork server adopts it, and so knows its fate."""
+    try:
+        if os.fork() == 0:
+            return
+    except OSError:
+        pass
+    os._exit(0)
+
+
+def _obstacle(expected: set[int]) -> str | None:
+    """What makes this interpreter impossible to copy faithfully, or None."""
+    if _thread._count() or threading.active_count() > 1 or len(os.listdir("/proc/self/task")) > 1:
+        return "the program holds threads"
+    for name in map(int, os.listdir("/proc/self/fd")):
+        if name > CONTROL_FD and name not in expected and os.path.exists(f"/proc/self/fd/{name}"):
+            return "the program holds open files"
+    if any(not name.startswith(".") for name in os.listdir(".")):
+        return "the program has written files"
+    return None
 
 
 def _numpy_state() -> Any:

@@ -5,6 +5,7 @@ control socket does, and its cells end with it.
 """
 
 import atexit
+import contextlib
 import gc
 import importlib
 import importlib.machinery
@@ -13,15 +14,17 @@ import os
 import select
 import signal
 import socket
+import struct
 import sys
 import traceback
 from typing import Any
 
-from toolenvs.sandbox import wire, worker
+from toolenvs.sandbox import seccomp, wire, worker
 from toolenvs.sandbox.walls import Plan, Walls
 
 _CONTROL_FD = 3
 _MAX_FDS = 4
+_CREDENTIALS = struct.Struct("3i")  # struct ucred: pid, uid, gid
 
 
 class Listed(importlib.machinery.FileFinder):
@@ -40,35 +43,62 @@ class Server:
     def __init__(self, walls: Walls, control: socket.socket) -> None:
         self._walls = walls
         self._control = control
+        control.setblocking(False)
         self._cells: dict[int, int] = {}  # cell -> pid
         self._pids: dict[int, int] = {}  # pid -> cell
         self._ended: dict[int, int] = {}  # cell -> wait status, until the host has asked
         self._awaited: set[int] = set()  # cells whose end the host waits for
         self._slots: dict[int, int] = {}  # cell -> slot, the lowest free number
+        self._families: dict[int, int] = {}  # cell -> the one that it was copied from in the end
+        self._asks: dict[int, tuple[int, socket.socket]] = {}  # descriptor -> cell whose listener comes there
+        self._listeners: dict[int, tuple[int, seccomp.Listener]] = {}  # descriptor -> cell and listener
+        self._hellos: dict[int, tuple[int, socket.socket]] = {}  # descriptor -> cell that will say hello there
+        self._poll = select.poll()
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def serve(self) -> None:
         """Obey until the control socket ends."""
         signal.signal(signal.SIGCHLD, _nothing)
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
-        poll = select.poll()
-        poll.register(self._control, select.POLLIN)
-        poll.register(self._wake_read, select.POLLIN)
+        self._poll.register(self._control, select.POLLIN)
+        self._poll.register(self._wake_read, select.POLLIN)
         while True:
-            ready = {descriptor for descriptor, _ in poll.poll()}
+            ready = dict(self._poll.poll())
             if self._wake_read in ready:
                 os.read(self._wake_read, 4096)
                 self._bury()
+            # Orders first: the host admits a fork before it asks for it.
             if self._control.fileno() in ready and not self._obey():
                 return
+            for descriptor in ready.keys() & self._asks.keys():
+                self._listen(descriptor)
+            for descriptor in ready.keys() & self._hellos.keys():
+                self._welcome(descriptor)
+            for descriptor in ready.keys() & self._listeners.keys():
+                if ready[descriptor] & select.POLLIN:
+                    self._listeners[descriptor][1].answer()
+                else:  # nobody is left who could fork
+                    self._poll.unregister(descriptor)
+                    del self._listeners[descriptor]
+                    os.close(descriptor)
 
     def _obey(self) -> bool:
-        message, descriptors, _, _ = socket.recv_fds(self._control, wire.ORDER.size, _MAX_FDS)
-        if not message:
-            return False
-        order, cell = wire.ORDER.unpack(message)
-        if order == wire.SPAWN:
-            self._spawn(cell, descriptors)
+        """Carry out every order that waits; False when there is nobody left to give any."""
+        while True:
+            try:
+                received = socket.recv_fds(self._control, wire.ORDER.size, _MAX_FDS)
+            except BlockingIOError:
+                return True
+            if not received[0]:
+                return False
+            self._carry_out(*received[:2])
+
+    def _carry_out(self, message: bytes, descriptors: list[int]) -> None:
+        order, cell, other = wire.ORDER.unpack(message)
+        if order in (wire.SPAWN, wire.SPAWN_FORKABLE):
+            self._spawn(cell, descriptors, forkable=order == wire.SPAWN_FORKABLE)
+        elif order == wire.ADMIT:
+            self._admit(cell, other, descriptors[0])
         elif order == wire.INTERRUPT:
             if cell in self._cells:
                 os.kill(self._cells[cell], signal.SIGINT)
@@ -80,31 +110,85 @@ class Server:
                 if order == wire.KILL:
                     self._forget(cell)
             else:
+                self._call_off(cell)
                 self._tell(cell, self._ended.pop(cell, 0))
-        return True
 
-    def _spawn(self, cell: int, descriptors: list[int]) -> None:
+    def _spawn(self, cell: int, descriptors: list[int], *, forkable: bool) -> None:
         slot = min(set(range(len(self._slots) + 1)) - set(self._slots.values()))
+        ask, asked = socket.socketpair() if forkable else (None, None)
         pid = os.fork()
         if pid == 0:
-            self._become_cell(slot, descriptors)
+            self._become_cell(slot, descriptors, asked)
+        if ask is not None and asked is not None:
+            asked.close()
+            self._asks[ask.fileno()] = cell, ask
+            self._poll.register(ask, select.POLLIN)
         for descriptor in descriptors:
             os.close(descriptor)
         self._cells[cell] = pid
         self._pids[pid] = cell
         self._slots[cell] = slot
 
-    def _become_cell(self, slot: int, descriptors: list[int]) -> None:
+    def _become_cell(self, slot: int, descriptors: list[int], asked: socket.socket | None) -> None:
         code = 0
         try:
-            _fresh_process(descriptors, keep=self._walls.rules)
-            self._walls.around_cell(slot)
+            _fresh_process(descriptors, keep=[self._walls.rules, asked.fileno() if asked else 0])
+            self._walls.around_cell(slot, asked)
             worker.start(self._walls.plan["output_chars"])
         except BaseException:
             traceback.print_exc()
             code = 70
         finally:
             os._exit(code)
+
+    def _listen(self, descriptor: int) -> None:
+        """Take the listener of a cell that is being confined."""
+        cell, ask = self._asks.pop(descriptor)
+        self._poll.unregister(descriptor)
+        _, descriptors, _, _ = socket.recv_fds(ask, 1, 1)
+        ask.close()
+        for passed in descriptors:
+            self._listeners[passed] = cell, seccomp.Listener(passed)
+            self._poll.register(passed, select.POLLIN)
+
+    def _admit(self, cell: int, parent: int, descriptor: int) -> None:
+        """Let `parent` fork twice: a copy whose own parent is gone belongs to this process."""
+        hello = socket.socket(fileno=descriptor)
+        hello.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self._hellos[descriptor] = cell, hello
+        self._poll.register(descriptor, select.POLLIN)
+        family = self._families.setdefault(parent, parent)
+        self._families[cell] = family
+        for owner, listener in self._listeners.values():
+            if owner == family:
+                listener.admitted = 2
+
+    def _welcome(self, descriptor: int) -> None:
+        """Learn from the kernel which process a copy is."""
+        cell, hello = self._hellos.pop(descriptor)
+        self._poll.unregister(descriptor)
+        _, extra, _, _ = hello.recvmsg(1, socket.CMSG_SPACE(_CREDENTIALS.size))
+        hello.close()
+        for _, kind, data in extra:
+            if kind == socket.SCM_CREDENTIALS:
+                pid = _CREDENTIALS.unpack(data)[0]
+                if pid and pid not in self._pids:
+                    self._cells[cell] = pid
+                    self._pids[pid] = cell
+
+    def _call_off(self, cell: int) -> None:
+        """If `cell` is a copy that never said who it is, kill every child that is nobody known."""
+        for descriptor, (expected, hello) in list(self._hellos.items()):
+            if expected == cell:
+                del self._hellos[descriptor]
+                self._poll.unregister(descriptor)
+                hello.close()
+                for name in filter(str.isdigit, os.listdir("/proc")):
+                    with contextlib.suppress(OSError, IndexError):
+                        with open(f"/proc/{name}/stat") as stat:
+                            parent = int(stat.read().rpartition(")")[2].split()[1])
+                        if parent == os.getpid() and int(name) not in self._pids:
+                            os.kill(int(name), signal.SIGKILL)
 
     def _bury(self) -> None:
         while True:
@@ -118,6 +202,7 @@ class Server:
             if cell is None:
                 continue
             self._slots.pop(cell, None)
+            self._families.pop(cell, None)
             if self._cells.pop(cell, None) is None:
                 continue  # killed and forgotten
             self._ended[cell] = status
@@ -137,7 +222,7 @@ def _nothing(*_: object) -> None:
     """A handler, so that the signal wakes the loop."""
 
 
-def _fresh_process(descriptors: list[int], keep: int) -> None:
+def _fresh_process(descriptors: list[int], keep: list[int]) -> None:
     """Put a cell's descriptors in their places, drop all others, leave the server's signals and session."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -148,10 +233,10 @@ def _fresh_process(descriptors: list[int], keep: int) -> None:
     for source, target in ((null, 0), (out, 1), (err, 2), (control, worker.CONTROL_FD)):
         os.dup2(source, target)
     low = worker.CONTROL_FD + 1
-    if keep:
-        os.closerange(low, keep)
-        low = keep + 1
-    os.closerange(low, 4096)
+    for kept in sorted(filter(None, keep)):
+        os.closerange(low, kept)
+        low = kept + 1
+    os.closerange(low, 65_536)
 
 
 def _prepare_imports(plan: Plan) -> None:

@@ -1,0 +1,28 @@
+"""The choice of a fork server by a program's imports."""
+
+import pytest
+
+from toolenvs.sandbox.imports import imported, kind
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("print(1)", set()),
+        ("import math", {"math"}),
+        ("import os, numpy as np, sympy.core", {"os", "numpy", "sympy"}),
+        ("from sympy import *", {"sympy"}),
+        ("x = 1; import numpy", {"numpy"}),
+        ("def f():\n    from scipy.optimize import minimize", {"scipy"}),
+        ("__import__('numpy')", {"numpy"}),
+        ('importlib.import_module("pandas.io")', {"pandas"}),
+        ("if x:import numpy", {"numpy"}),
+    ],
+)
+def test_names(code: str, names: set[str]) -> None:
+    assert imported(code) == names
+
+
+def test_kinds() -> None:
+    assert kind("import numpy", {"numpy"}) == "full"
+    assert kind("import math, json", {"numpy"}) == "bare"
