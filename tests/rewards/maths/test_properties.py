@@ -74,7 +74,7 @@ def test_total_on_what_looks_like_mathematics(answer: str) -> None:
     assert not maths.judge(gold=r"\sqrt{2}+x", answer=answer).failed
 
 
-@pytest.mark.parametrize("answer", ["\ud800", "\0", "5\0", "\ud83d", "a" * 10**6, "5" * 10**6, "😀", "\u202e5", "\\"])
+@pytest.mark.parametrize("answer", ["\ud800", "\0", "5\0", "a" * 10**6, "5" * 10**6, "😀", "\u202e5", "\\"])
 def test_odd_text_is_wrong_and_no_failure(answer: str) -> None:
     verdict = maths.judge(gold="7", answer=answer)
     assert not verdict.correct

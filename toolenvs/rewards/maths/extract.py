@@ -37,6 +37,7 @@ _MARKERS = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"\.(?=\s|$|\*)")
+_CLAUSE = re.compile(r",?\s+(?:since|because|which|where)\b|,\s+not\b", re.IGNORECASE)
 _BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
 _FORMULA = re.compile(
     r"\\\[(.{1,400}?)\\\]|\$\$(.{1,400}?)\$\$|\\\((.{1,400}?)\\\)|(?<![\\$])\$([^$\n]{1,400})\$(?!\$)", re.DOTALL
@@ -105,11 +106,11 @@ def _marked(text: str) -> str | None:
     said = text[begin:].strip()
     formula = _FORMULA.match(said)
     if formula is not None:
-        said = next(group for group in formula.groups() if group is not None)
+        said = _content(formula)
     else:
         said = said.partition("\n")[0]
-        if end := _SENTENCE_END.search(said):
-            said = said[: end.start()]
+        for end in (_SENTENCE_END, _CLAUSE):
+            said = said[: found.start()] if (found := end.search(said)) else said
     return said.strip().strip("*").strip() or None
 
 
@@ -122,10 +123,19 @@ def _emphasised(text: str) -> str | None:
     bold = _last(_BOLD, text)
     if bold is not None:
         return bold[1].strip().rstrip(":") or None
-    last = _last(_FORMULA, text)
-    if last is not None and not text[last.end() :].strip(" \n\t."):
-        return next(group for group in last.groups() if group is not None).strip() or None
-    return None
+    formulae = list(_FORMULA.finditer(text))
+    if not formulae or text[formulae[-1].end() :].strip(" \n\t."):
+        return None
+    contents = [_content(formulae[-1])]
+    for before, after in zip(reversed(formulae[:-1]), reversed(formulae), strict=False):
+        if not _JOINT.fullmatch(text, before.end(), after.start()):
+            break
+        contents.insert(0, _content(before))
+    return ", ".join(contents) or None
+
+
+def _content(formula: re.Match[str]) -> str:
+    return next(group for group in formula.groups() if group is not None).strip()
 
 
 def _bare(text: str) -> str | None:

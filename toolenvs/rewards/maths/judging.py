@@ -23,6 +23,8 @@ from .extract import extract
 from .gold import unusable
 from .pool import compare
 
+_SHORT_CHARACTERS = 100
+"""Gold and answer of together this length are read within the event loop: it costs less than a thread would."""
 _INTEGER = re.compile(r"-?[0-9]{1,256}").fullmatch
 _log = logging.getLogger(__name__)
 _EXACT = ExactDecider()
@@ -56,7 +58,10 @@ async def ajudge(*, gold: str, answer: str) -> Verdict:
     answer = answer.strip()
     reason: Reason | tuple[str, str] | None = _quick(gold, answer)
     if reason is None:
-        reason = await asyncio.to_thread(_careful, gold, answer)
+        if len(gold) + len(answer) <= _SHORT_CHARACTERS:
+            reason = _careful(gold, answer)
+        else:
+            reason = await asyncio.to_thread(_careful, gold, answer)
     if isinstance(reason, tuple):
         reason = await asyncio.to_thread(_in_child, *reason)
     return Verdict(reason is Reason.MATCH, reason, answer or None, perf_counter() - start)

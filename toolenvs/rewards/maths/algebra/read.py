@@ -75,8 +75,9 @@ _SEPARATOR = re.compile(
     r"\\text\{\s*,?\s*(?:and|or)\s*,?\s*\}|(?<![A-Za-z\\])(?:and|or)(?![A-Za-z])|\\lor|\\land|;|\\\\"
 )
 _AND = re.compile(r"(?<![A-Za-z])and(?![A-Za-z])|\\land")
-_RELATION = re.compile(r"(?:\\leq|\\geq|\\neq|\\in|\\approx)(?![A-Za-z])|\\text\{\s*in\s*\}|<=|>=|!=|=|<|>")
-_SIGNS = {r"\leq": "<=", r"\geq": ">=", r"\neq": "!=", r"\approx": "=", "==": "="}
+_RELATION = re.compile(r"(?:\\leq|\\geq|\\neq|\\in)(?![A-Za-z])|\\text\{\s*in\s*\}|<=|>=|!=|=|<|>")
+_SIGNS = {r"\leq": "<=", r"\geq": ">=", r"\neq": "!=", "==": "="}
+_APPROX = re.compile(r"\\approx(?![A-Za-z])")
 _NAME = re.compile(
     r"(?:[A-Za-z](?:_(?:\w|\{[^{}]*\}))?'*\s*\(\s*[A-Za-z](?:\s*,\s*[A-Za-z])*\s*\)|[A-Z]{2,3}"
     r"|\\angle\s*[A-Z]{1,3}|\|?[A-Z]{2}\|?|(?:m)?\\angle\s*\{?[A-Z]{1,3}\}?|\\overline\{[A-Z]{2}\}|\\text\{[^{}\d]*\})"
@@ -196,7 +197,7 @@ _COMMA = re.compile(",")
 _COLON = re.compile(":")
 _BAR = re.compile(r"\||:|\\text\{\s*such that\s*\}")
 _CUP = re.compile(r"\\cup(?![A-Za-z])")
-_MINUS_SET = re.compile(r"\\setminus(?![A-Za-z])")
+_MINUS_SET = re.compile(r"\\setminus(?![A-Za-z])|-(?=\s*\\\{)")
 
 
 def _matrix(text: str) -> Shape | None:
@@ -366,6 +367,10 @@ def _inside(text: str, opening: str, closing: str) -> str | None:
 
 
 def _relation(text: str) -> Shape | None:
+    exact, about = _split(text, _APPROX)
+    if about and exact[0]:
+        name = _name(exact[0])
+        return _read(exact[0], True) if name is None else Assigned(name, (_read(exact[-1], True),))
     parts, signs = _split(text, _RELATION)
     if not signs or not parts[-1]:
         return None
@@ -465,8 +470,17 @@ def _inequality(parts: list[str], signs: list[str]) -> Shape:
 
 
 def _ray(left: Node, sign: str, right: Node) -> Region | None:
-    """`x < a`, `a < x` or `x != a` as a region in x."""
+    """`x < a`, `a < x` or `x != a` as a region in x; the same for `|x|`."""
     closed = sign == "<="
+    if isinstance(left, Op) and left.name == "abs" and isinstance(left.args[0], Sym) and not free_symbols(right):
+        if sign == "!=":
+            return None
+        return Region((Interval(negate(right), right, closed, closed),), (), left.args[0].name)
+    if isinstance(right, Op) and right.name == "abs" and isinstance(right.args[0], Sym) and not free_symbols(left):
+        if sign == "!=":
+            return None
+        rays = (Interval(MINUS_INFINITY, negate(left), False, closed), Interval(left, INFINITY, closed, False))
+        return Region(rays, (), right.args[0].name)
     if isinstance(left, Sym) and free_symbols(left) and left.name not in free_symbols(right):
         if isinstance(right, Sym) and free_symbols(right):
             return None

@@ -73,11 +73,17 @@ _TEX_GROUPING = re.compile(r"(?<=\d)(?:\{,\}|,?\\[,!;: ]|~)+(?=\d{3}(?!\d))")
 _OVER = re.compile(r"\{([^{}]+)\\over(?![A-Za-z])([^{}]+)\}")
 _REPEATED = re.compile(r"(?<=[.\d])\\(?:bar|dot)\s*(?:\{(\d+)\}|(\d))")
 _SPACE_GROUPING = re.compile(r"(?<![\d.,/\\^_{])\d{1,3}(?: \d{3})+(?![\d.,/]| \d)")
+_UNDERSCORES = re.compile(r"(?<![\w.])\d{1,3}(?:_\d{3})+(?![\w.])")
+_LETTER_TIMES = re.compile(r"(?<=\d)\s*[xX]\s*(?=10\s*\^)")
+_LOG_WITH_BASE = re.compile(r"\\?(?<![A-Za-z])log(2|10)(?=\s*\()")
 _MIXED = re.compile(r"(?<![\d./^_}])(\d+) +(\d+)/(\d+)(?![\d/])")
 _MONEY = re.compile(r"(?<![\w}])\$(?=\s*-?[\d.])")
 _LEADING = re.compile(
     r"(?:=|\\approx|\\equiv(?![A-Za-z])|\\therefore|\\Rightarrow|\\implies)\s*"
     r"|(?:approximately|approx\.?|about|roughly)\s+"
+    r"|(?:so|thus|hence|therefore)\b\s*,?\s*(?:we\s+(?:get|have|find)\s+)?(?:that\s+)?"
+    r"|(?:\\text\{)?\s*(?:the\s+)?(?:final\s+)?answer\s*(?:is|:)\s*:?\s*\}?",
+    re.IGNORECASE,
 )
 _MARKDOWN = re.compile(r"(\*\*|__|`+)(.+)\1", re.DOTALL)
 
@@ -104,6 +110,9 @@ def tidy(text: str) -> str:
     text = re.sub(r"\^\s*(?:\{\s*\\(?:circ|degree)\s*\}|\\(?:circ|degree)(?![A-Za-z]))", r"\\degree ", text)
     text = _REPEATED.sub(r"\\overline{\1\2}", text)
     text = _SPACE_GROUPING.sub(lambda m: m[0].replace(" ", ""), text)
+    text = _UNDERSCORES.sub(lambda m: m[0].replace("_", ""), text)
+    text = _LETTER_TIMES.sub(r"\\times ", text)
+    text = _LOG_WITH_BASE.sub(r"\\log_{\1}", text)
     text = _MIXED.sub(r"\1\\frac{\2}{\3}", text)
     text = re.sub(r" {2,}", " ", text).strip()
     return _strip_ends(text)

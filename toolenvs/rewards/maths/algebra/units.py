@@ -71,7 +71,14 @@ def _table() -> dict[str, tuple[str, Fraction]]:
 
 
 _UNITS = _table()
-_COMPOUND = {"mph": "mile / hour", "kph": "km / hour", "kmh": "km / hour", "fps": "ft / s", "cc": "cm^3"}
+_COMPOUND = {
+    "mph": "mile / hour",
+    "kph": "km / hour",
+    "kmph": "km / hour",
+    "kmh": "km / hour",
+    "fps": "ft / s",
+    "cc": "cm^3",
+}
 _SHORT = frozenset(str.split("m g s h L l N J W"))
 """One-letter units, taken for units only where they stand apart from the number."""
 _POWERS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3, "squared": 2, "cubed": 3}
