@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from toolenvs.rewards import maths
-from toolenvs.rewards.verdict import Reason
+from toolenvs.rewards.maths import validate
+from toolenvs.rewards.verdict import Reason, Verdict
 
 
 @pytest.mark.parametrize(
@@ -65,6 +66,21 @@ def test_good_golds(gold: str) -> None:
 @pytest.mark.parametrize("gold", ["", " ", "$$", r"\text{}"])
 def test_bad_golds(gold: str) -> None:
     assert maths.check_gold(gold) is not None
+
+
+def test_a_gold_that_a_decoy_matches_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    everything = Verdict(True, Reason.MATCH)
+    monkeypatch.setattr(validate, "judge", lambda *, gold, answer: everything)
+    assert maths.check_gold("7") == "the gold answer '7' matches '0'"
+
+
+def test_a_gold_that_is_too_costly_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = validate.judge
+    spent = Verdict(False, Reason.TIMEOUT)
+    monkeypatch.setattr(
+        validate, "judge", lambda *, gold, answer: real(gold=gold, answer=answer) if gold == answer else spent
+    )
+    assert "too costly" in (maths.check_gold("7") or "")
 
 
 def test_import_is_light() -> None:
