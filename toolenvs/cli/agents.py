@@ -102,7 +102,9 @@ def _function(spec: str) -> Callable[[Request], str]:
     def written(request: Request) -> str:
         text = function(request)
         if not isinstance(text, str):
-            raise ConfigError(f"--agent {spec} gave {type(text).__name__}; a function from a Request to a str is needed")
+            raise ConfigError(
+                f"--agent {spec} gave {type(text).__name__}; a function from a Request to a str is needed"
+            )
         return text
 
     return written

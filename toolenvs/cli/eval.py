@@ -60,9 +60,7 @@ def evaluate(
 
         try:
             trajectories = loop.run(
-                collect(
-                    env, opened.build(env), chosen, n=n, seed=seed, concurrency=concurrency, on_trajectory=ended
-                )
+                collect(env, opened.build(env), chosen, n=n, seed=seed, concurrency=concurrency, on_trajectory=ended)
             )
         finally:
             loop.run(env.close())

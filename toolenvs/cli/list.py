@@ -68,7 +68,10 @@ def _in_full(env: blueprint.Blueprint) -> Iterator[Text]:
 def _sections(page: Page) -> Iterator[tuple[str, Mapping[str, Any]]]:
     protocol = dataclasses.asdict(page.protocol)
     yield "protocol", protocol | protocol.pop("options")
-    yield "budget of an episode", {key: value for key, value in dataclasses.asdict(page.budget).items() if value not in (None, {})}
+    yield (
+        "budget of an episode",
+        {key: value for key, value in dataclasses.asdict(page.budget).items() if value not in (None, {})},
+    )
     yield "judge", page.judge
     for term in page.reward:
         yield "reward", term

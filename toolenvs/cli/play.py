@@ -1,5 +1,6 @@
 """`toolenvs play`: a person acts in an episode, in the terminal."""
 
+import os
 from typing import Annotated, Any
 
 import typer
@@ -10,6 +11,10 @@ from toolenvs.cli.options import Overrides, PageId, Seed, overrides
 from toolenvs.episode import Episode, Turn
 from toolenvs.rollout import Request
 from toolenvs.transcript import Author, Transcript
+
+_LEFT = "left before the end: no reward"
+_INTERRUPTED = 130
+"""Exit code of what Ctrl-C ended."""
 
 
 def play(
@@ -27,7 +32,10 @@ def play(
     try:
         loop.run(_play(env, Episode(env, chosen, seed=seed)))
     except EOFError:
-        typer.echo("\nleft before the end: no reward")
+        typer.echo(f"\n{_LEFT}")
+    except KeyboardInterrupt:
+        print(f"\n{_LEFT}", flush=True)
+        os._exit(_INTERRUPTED)  # a thread still waits for a line, and an ordinary exit would wait for that thread
     finally:
         loop.run(env.close())
 

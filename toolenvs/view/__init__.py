@@ -20,14 +20,19 @@ from typing import Any
 from toolenvs import render
 from toolenvs.codec import TokenCodec
 from toolenvs.rollout.trajectory import Trajectory
+from toolenvs.tokens import TokenTranscript
 
 __all__ = ["LIMIT", "TokenCodec", "html", "write"]
 
 LIMIT = 200
 """Episodes that are embedded where the caller names no other number."""
 _MAX_BYTES_OF_CHARACTER = 4
-_CONTROLS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {127: 0x2421}
-"""Control characters, shown by their pictures; a browser would drop or obey them."""
+_CONTROLS = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\t\n"} | {127: "\u2421"}
+_DIRECTIONS = {
+    code: f"[U+{code:04X}]" for code in (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+}
+_VISIBLE = _CONTROLS | _DIRECTIONS
+"""What a browser would drop or obey, as something to see: control characters, and marks that turn text around."""
 
 
 def write(
@@ -68,9 +73,7 @@ def html(
     return _page(trajectories, title, limit, codec)[0]
 
 
-def _page(
-    trajectories: Iterable[Trajectory], title: str, limit: int, codec: TokenCodec | None
-) -> tuple[str, int, int]:
+def _page(trajectories: Iterable[Trajectory], title: str, limit: int, codec: TokenCodec | None) -> tuple[str, int, int]:
     remaining = iter(trajectories)
     totals = _Totals()
     episodes = [_episode(totals.count(one), codec) for one in itertools.islice(remaining, limit)]
@@ -79,10 +82,10 @@ def _page(
     data = {"episodes": episodes, "totals": totals.figures(), "decoded": codec is not None}
     script, style = _asset("script.js"), render.CSS + _asset("style.css")
     parts = {
-        "title": markup.escape(title),
+        "title": markup.escape(_plain(title)),
         "policy": f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}",
         "style": style,
-        "data": json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
+        "data": json.dumps(_plain(data), separators=(",", ":")).replace("<", "\\u003c"),
         "script": script,
     }
     page = re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _asset("template.html"))
@@ -112,8 +115,8 @@ class _Totals:
         return {
             "episodes": self.episodes,
             "failed": self.failed,
-            "success": _finite(self.success / whole) if whole else None,
-            "reward": _finite(self.reward / whole) if whole else None,
+            "success": self.success / whole if whole else None,
+            "reward": self.reward / whole if whole else None,
         }
 
 
@@ -128,33 +131,31 @@ def _episode(trajectory: Trajectory, codec: TokenCodec | None) -> dict[str, Any]
         "golds": trajectory.golds,
         "ending": trajectory.ending,
         "failed": trajectory.failed,
-        "success": None if trajectory.success is None else _finite(trajectory.success),
+        "success": trajectory.success,
         "fault": trajectory.fault,
-        "reward": _finite(trajectory.reward),
-        "rewards": [_finite(reward) for reward in trajectory.turn_rewards],
-        "terms": _finite_table(trajectory.reward_terms),
-        "usage": _finite_table(trajectory.usage),
-        "seconds": _finite(trajectory.seconds),
+        "reward": trajectory.reward,
+        "rewards": trajectory.turn_rewards,
+        "terms": trajectory.reward_terms,
+        "usage": trajectory.usage,
+        "seconds": trajectory.seconds,
         "calls": [
             {
                 "turn": call.turn,
                 "tool": call.tool,
                 "status": call.status,
-                "seconds": _finite(call.seconds),
+                "seconds": call.seconds,
                 "arguments": {name: _argument(value) for name, value in call.arguments.items()},
                 "result": call.result,
             }
             for call in trajectory.calls
         ],
-        "transcript": render.html(trajectory.transcript).translate(_CONTROLS),
+        "transcript": render.html(trajectory.transcript),
         "turns": [segment.turn for segment in trajectory.transcript.segments],
-        "tokens": None if trajectory.tokens is None else _tokens(trajectory, codec),
+        "tokens": None if trajectory.tokens is None else _tokens(trajectory.tokens, codec),
     }
 
 
-def _tokens(trajectory: Trajectory, codec: TokenCodec | None) -> dict[str, Any]:
-    tokens = trajectory.tokens
-    assert tokens is not None
+def _tokens(tokens: TokenTranscript, codec: TokenCodec | None) -> dict[str, Any]:
     ids = tokens.ids.tolist()
     return {
         "ids": ids,
@@ -175,7 +176,7 @@ def _pieces(ids: list[int], codec: TokenCodec) -> list[str]:
         if text.endswith("\ufffd") and len(waiting) < _MAX_BYTES_OF_CHARACTER:
             pieces.append("")
             continue
-        pieces.append(text.translate(_CONTROLS))
+        pieces.append(text)
         waiting = ()
     return pieces
 
@@ -184,13 +185,17 @@ def _argument(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _finite_table(table: Mapping[str, float]) -> dict[str, float | None]:
-    return {name: _finite(value) for name, value in table.items()}
-
-
-def _finite(value: float) -> float | None:
-    """`value`, or None for what JSON cannot hold."""
-    return value if math.isfinite(value) else None
+def _plain(value: Any) -> Any:
+    """`value` as JSON can hold it and a reader can see it: no infinite number, no invisible character."""
+    if isinstance(value, str):
+        return value.translate(_VISIBLE)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {_plain(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value
 
 
 def _asset(name: str) -> str:

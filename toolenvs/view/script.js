@@ -5,7 +5,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const at = id => document.getElementById(id);
 const MASKS = ["environment", "policy", "unscored"];
 const UNSURE = -2.3; // log of about 1/10
-const show = { tokens: false, prompt: true };
+const show = { tokens: false, prompt: false };
 let current = null;
 
 function make(tag, options = {}, ...children) {
@@ -88,30 +88,25 @@ function open(episode) {
 
 function detail(episode) {
   const kind = outcome(episode);
-  const facts = [
-    ["outcome", make("span", { class: kind }, `${MARKS[kind]} ${NAMES[kind]}`)],
-    ["reward", episode.failed ? "none" : signed(episode.reward)],
-    ["ending", episode.ending], ["gold", episode.golds.join(" or ") || "–"], ["environment", episode.env],
-    ["task", episode.task], ["group", episode.group], ["episode", episode.key], ["seed", episode.seed],
-    ["took", seconds(episode.seconds)],
-  ];
+  const terms = Object.entries(episode.terms).map(([name, value]) => `${name} ${signed(value)}`);
+  const used = Object.entries(episode.usage).filter(([name, value]) => value && name !== "seconds");
   return [
     make("h2", {}, episode.question.trim() || episode.task),
-    make("dl", { class: "facts" }, ...facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)))),
+    facts("",
+      ["outcome", make("span", { class: kind }, `${MARKS[kind]} ${NAMES[kind]}`)], ["ending", episode.ending],
+      ["gold", episode.golds.join(" or ") || "–"], ["reward", episode.failed ? "none" : signed(episode.reward)],
+      ["terms", terms.join(", ") || "none"], ["took", seconds(episode.seconds)]),
+    facts("minor", ["used", used.map(([name, value]) => `${name.replaceAll("_", " ")} ${number(value, 2)}`).join(", ") || "nothing"]),
+    facts("minor", ["environment", episode.env], ["task", episode.task], ["group", episode.group],
+      ["episode", episode.key], ["seed", episode.seed]),
     episode.fault ? make("p", { class: "fault" }, episode.fault) : null,
-    make("div", { class: "tables" },
-      table("Reward terms", Object.entries(episode.terms).map(([name, value]) => [name, signed(value)])),
-      table("Budget used", Object.entries(episode.usage).map(([name, value]) => [name.replaceAll("_", " "), number(value, 2)])),
-      calls(episode),
-    ),
-    bar(episode), body(episode),
+    bar(episode), body(episode), calls(episode),
   ].filter(part => part !== null);
 }
 
-function table(title, rows) {
-  if (!rows.length) return null;
-  const lines = rows.map(([name, value]) => make("tr", {}, make("th", {}, name), make("td", { class: "number" }, value)));
-  return make("section", {}, make("h3", {}, title), make("table", {}, ...lines));
+function facts(name, ...pairs) {
+  const divisions = pairs.map(([term, value]) => make("div", {}, make("dt", {}, term), make("dd", {}, value)));
+  return make("dl", { class: `facts ${name}` }, ...divisions);
 }
 
 function calls(episode) {
@@ -135,9 +130,14 @@ function bar(episode) {
   if (asTokens) legend.push(make("span", { class: "unsure-key" }, "underlined: p < 0.1"));
   return make("div", { class: "bar" },
     make("h3", {}, "Transcript"),
-    toggle("tokens", episode.tokens ? "tokens" : "tokens (none recorded)", !episode.tokens),
+    toggle("tokens", tokenLabel(episode), !episode.tokens),
     asTokens ? null : toggle("prompt", "prompt", false),
     make("span", { class: "legend" }, ...legend));
+}
+
+function tokenLabel(episode) {
+  if (!episode.tokens) return "tokens (none recorded)";
+  return data.decoded ? "tokens" : "tokens (as ids; --tokenizer decodes them)";
 }
 
 function toggle(name, label, disabled) {
@@ -179,7 +179,7 @@ function tokens({ ids, text, mask, logprobs }) {
     const notes = [`id ${id}`, `mask ${kind} (${MASKS[kind]})`];
     if (kind) notes.push(`log-probability ${logprobs[index]}`, `probability ${number(Math.exp(logprobs[index]), 4)}`);
     const unsure = kind && logprobs[index] < UNSURE ? " unsure" : "";
-    const written = text ? text[index] || "·" : String(id);
+    const written = text ? (text[index] || "·").replaceAll("\n", "↵\n") : String(id);
     return make("i", { class: MASKS[kind] + unsure, title: notes.join("\n") }, written);
   });
   return make("div", { class: text ? "tokens" : "tokens as-ids" }, ...pieces);
