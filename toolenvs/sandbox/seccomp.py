@@ -253,11 +253,19 @@ class Listener:
         """Let the fork that waits pass if one is admitted, else fail it."""
         asked = bytearray(self._NOTIFICATION.size)
         try:
-            fcntl.ioctl(self.descriptor, self._RECEIVE, asked)
+            self._control(self._RECEIVE, asked)
             number = self._NOTIFICATION.unpack(asked)[0]
             passes = self.admitted > 0
             self.admitted -= passes
             answer = (number, 0, 0, self._CONTINUE) if passes else (number, 0, -errno.EPERM, 0)
-            fcntl.ioctl(self.descriptor, self._SEND, self._RESPONSE.pack(*answer))
+            self._control(self._SEND, bytearray(self._RESPONSE.pack(*answer)))
         except OSError:
             return  # the process went away meanwhile
+
+    def _control(self, request: int, data: bytearray) -> None:
+        while True:
+            try:
+                fcntl.ioctl(self.descriptor, request, data)
+                return
+            except InterruptedError:
+                continue  # Python does not repeat an ioctl that the end of some child interrupted
