@@ -3,8 +3,8 @@
     python baselines/demo.py --output runs/demo
 
 Makes a tiny transformer and its tokenizer, cold-starts it on scripted episodes of ReTool-v0, trains it with GRPO
-against the real interpreter, and compares it before and after on held-out tasks. Writes to the output folder: the learning
-curve, every metric, the trajectories, and one HTML file of episodes with authorship in colour.
+against the real interpreter, and compares it before and after on held-out tasks. Writes to the output folder: the
+learning curve, every metric, the trajectories, and one HTML file of episodes with authorship in colour.
 """
 
 import argparse

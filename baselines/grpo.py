@@ -18,7 +18,7 @@ import asyncio
 import copy
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from toolenvs import blueprint
 from toolenvs.agents.engine import Engine, EngineAgent, Sampling
 from toolenvs.errors import ConfigError
 from toolenvs.rollout import Trajectory, TrajectoryWriter, collect
+from toolenvs.tokens import Mask
 from toolenvs.train import checkpoint
 from toolenvs.train.advantages import estimator
 from toolenvs.train.batching import Batch, micro_batches, pad
@@ -104,6 +105,8 @@ class Args:
     """Whether the trainer scores the rollout before the first update, instead of trusting the engine's numbers."""
     correction_cap: float = 2.0
     """Where they are recomputed: bound of the importance weight between trainer and engine; 0 for no weights."""
+    mask_observations: bool = True
+    """False trains on what the tool wrote as if the policy had: an ablation, never a setting."""
     mini_batches: int = 2
     """Updates that each rollout is cut into."""
     micro_batch_tokens: int = 4096
@@ -198,6 +201,9 @@ def main(args: Args) -> dict[str, float]:
                 batch = pad(
                     [sequence_of(member, group) for group, members in enumerate(groups) for member in members], device
                 )
+                if not args.mask_observations:
+                    batch = expose_observations(batch)
+                    batch = replace(batch, logprobs=rescore(args, model, batch))
                 advantages = estimator(args.estimator)(batch.rewards, batch.mask, batch.groups)
                 line |= update(args, model, reference, optimizers, batch, advantages, step)
                 engine.push_weights(model.state_dict(), step)
@@ -304,6 +310,13 @@ def update(
                 sums[name] += float(values.sum()) / whole.tokens
         sums["gradient_norm"] += optimizers.step() / len(mini_batches)
     return sums
+
+
+def expose_observations(batch: Batch) -> Batch:
+    """The same batch with mask 1 on every token behind the prompt."""
+    behind = (batch.mask == Mask.POLICY).cumsum(1) > 0
+    exposed = behind & (batch.mask == Mask.ENVIRONMENT) & (batch.attention == 1)
+    return replace(batch, mask=batch.mask.masked_fill(exposed, Mask.POLICY))
 
 
 @torch.no_grad()
