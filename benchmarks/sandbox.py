@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from toolenvs.sandbox.local import LocalBox
 
@@ -45,11 +46,11 @@ def tree_cpu_s(box: LocalBox) -> float:
     tick = 100.0
     for root in box.server_pids:
         pids = [root]
-        children = open(f"/proc/{root}/task/{root}/children").read().split()
+        children = Path(f"/proc/{root}/task/{root}/children").read_text().split()
         if box.tier == "namespace":
             pids += [int(pid) for pid in children]
         for pid in pids:
-            fields = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             total += sum(int(field) for field in fields[11:15]) / tick
     return total
 

@@ -1,10 +1,14 @@
 """Hostile programs, one file each: the first line says the safe outcome."""
 
 import re
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from toolenvs.sandbox.local import LocalBox
 
 ATTACKS = sorted((Path(__file__).parent / "attacks").glob("*.py"))
 BY_DESIGN = ("68", "69")  # code that shares an interpreter with the reporter can lie about its own session
@@ -67,9 +71,9 @@ def test_nothing_comes_through(path: Path, stateful: bool, box, host, settle: Ca
             if fresh:
                 session.close()
                 session = box.session()
-            results.append(session.run(program, timeout_s=2))
+            results.append(session.run(program, timeout_s=1))
         else:
-            results.append(box.run(program, timeout_s=2))
+            results.append(box.run(program, timeout_s=1))
     with session:
         for result in results:
             if number not in BY_DESIGN:
@@ -92,7 +96,7 @@ def test_details_that_the_first_lines_name(box, host) -> None:
     def run(number: str):
         (path,) = (path for path in ATTACKS if path.stem.startswith(number + "_"))
         with box.session() as session:
-            return [session.run(program, timeout_s=2) for _, program in cells(host.fill_in(path.read_text(), box))]
+            return [session.run(program, timeout_s=1) for _, program in cells(host.fill_in(path.read_text(), box))]
 
     assert run("63")[0].error == "SystemExit: 3"
     assert run("71")[0].stdout == "''\n"
@@ -104,11 +108,7 @@ def test_details_that_the_first_lines_name(box, host) -> None:
 
 
 def test_nothing_outlives_the_box(host) -> None:
-    import time
-
-    from toolenvs.sandbox.local import LocalBox
-
-    conftest = __import__("sys").modules[type(host).__module__]
+    conftest = sys.modules[type(host).__module__]
     box = LocalBox()
     sessions = [box.session() for _ in range(3)]
     for session in sessions:
