@@ -87,6 +87,11 @@ class Child:
         self._process.wait()
         self.abandon()
 
+    def disown(self) -> None:
+        """In a forked process: let go of a child that is the parent's to reap."""
+        self._process.returncode = 0
+        self.abandon()
+
     def abandon(self) -> None:
         """Close this process's ends of the pipes; the child ends by itself when no other process holds them."""
         for pipe in (self._process.stdin, self._process.stdout):
@@ -96,8 +101,7 @@ class Child:
     def _write(self, data: bytes, until: float) -> None:
         descriptor = self._process.stdin.fileno()  # type: ignore[union-attr]
         while data:
-            _, writable, _ = select.select([], [descriptor], [], max(0.0, until - time.monotonic()))
-            if not writable:
+            if not _wait(descriptor, select.POLLOUT, until):
                 raise ChildDied("the child does not read")
             try:
                 data = data[os.write(descriptor, data[:4096]) :]
@@ -108,8 +112,7 @@ class Child:
         descriptor = self._process.stdout.fileno()  # type: ignore[union-attr]
         until = time.monotonic() + deadline_s
         while b"\n" not in self._unread:
-            readable, _, _ = select.select([descriptor], [], [], max(0.0, until - time.monotonic()))
-            if not readable:
+            if not _wait(descriptor, select.POLLIN, until):
                 raise ChildDied(f"no reply within {deadline_s:g} s of wall-clock time")
             chunk = os.read(descriptor, 65_536)
             if not chunk:
@@ -124,3 +127,10 @@ class Child:
             return -self._process.wait(timeout=0.2) in signals
         except subprocess.TimeoutExpired:
             return False
+
+
+def _wait(descriptor: int, event: int, until: float) -> bool:
+    """Whether the pipe is ready before `until`; `select` itself would refuse descriptors past 1023."""
+    poller = select.poll()
+    poller.register(descriptor, event)
+    return bool(poller.poll(max(0.0, until - time.monotonic()) * 1000))

@@ -84,7 +84,7 @@ class Pool:
     def abandon(self) -> None:
         """Forget the children of the process that this one was forked from."""
         for child in self._idle:
-            child.abandon()
+            child.disown()
 
 
 _pool: Pool | None = None

@@ -1,5 +1,7 @@
 """Whether two shapes are the same answer. Each pair of shapes has its rule; a pair without one is a mismatch."""
 
+import math
+import re
 from fractions import Fraction
 
 from .budget import MAX_ITEMS
@@ -19,6 +21,7 @@ from .shapes import (
     Ratio,
     Region,
     Relation,
+    Rounded,
     Sequence,
     Shape,
     Words,
@@ -40,6 +43,12 @@ from .tree import (
 )
 from .units import DEGREE, PERCENT, RADIAN
 
+_ROUNDING = 0.05
+"""How far, relatively, the second value of `a \\approx b` may be from the first."""
+_DIGITS = re.compile(r"\d+")
+_HEDGES = frozenset({"or", "and", "not", "maybe", "but"})
+_INDEX = re.compile(r"_\d+$")
+
 
 def same_answer(gold: str, answer: str, decider: Decider) -> bool:
     """Whether two tidied texts are the same answer.
@@ -54,12 +63,17 @@ def same_answer(gold: str, answer: str, decider: Decider) -> bool:
     if isinstance(left, Collection) != isinstance(right, Collection):
         if isinstance(left, Collection) and len(left.items) > 1 and is_grouped(answer):
             right = read(answer, grouping=False)
-        elif isinstance(right, Collection) and len(right.items) > 1 and is_grouped(gold):
+        elif isinstance(right, Collection) and len(right.items) > 1 and _same_digits(gold, answer):
             left = read(gold, grouping=False)
     try:
         return Comparison(decider).same(left, right)
     except Undefined:  # an interval whose end is no real number
         return False
+
+
+def _same_digits(gold: str, answer: str) -> bool:
+    """Whether a gold such as `100,200` is grouped by its looks only: the answer lists the very same digits."""
+    return is_grouped(gold) and sorted(_DIGITS.findall(gold)) == sorted(_DIGITS.findall(answer))
 
 
 class Comparison:
@@ -74,9 +88,16 @@ class Comparison:
             return True
         if isinstance(gold, Opaque) or isinstance(answer, Opaque):
             return isinstance(gold, Opaque) and isinstance(answer, Opaque) and same_text(gold.text, answer.text)
+        if isinstance(answer, Rounded):
+            return self._near(answer) and self.same(gold, answer.exact)
+        if isinstance(gold, Rounded):
+            return self.same(gold.exact, answer)
         if isinstance(gold, Assigned) or isinstance(answer, Assigned):
             return self._assigned(gold, answer)
         if isinstance(gold, Region) or isinstance(answer, Region):
+            left, right = _as_inequality(gold), _as_inequality(answer)
+            if left is not None and right is not None:
+                return self._relations(left, right)
             return self._regions(gold, answer)
         if isinstance(gold, Collection) or isinstance(answer, Collection):
             return self._collections(gold, answer)
@@ -123,6 +144,12 @@ class Comparison:
             return self._decider.equal(_radians(gold), _radians(answer))
         return self._decider.equal(left, right)
 
+    def _near(self, rounded: Rounded) -> bool:
+        if free_symbols(rounded.exact.value) or free_symbols(rounded.about):
+            return False
+        exact, about = self._decider.position(rounded.exact.value), self._decider.position(rounded.about)
+        return abs(exact - about) <= _ROUNDING * abs(exact)
+
     def _percent(self, gold: Quantity, answer: Quantity) -> bool:
         """One side has the sign: the values agree, or its number does where the other side is no proportion."""
         signed, bare = (gold, answer) if gold.unit else (answer, gold)
@@ -134,6 +161,8 @@ class Comparison:
 
     def _assigned(self, gold: Shape, answer: Shape) -> bool:
         if isinstance(gold, Assigned) and isinstance(answer, Assigned):
+            if gold.name is not None and answer.name is None:
+                return False
             if gold.name is None or answer.name is None or _same_name(gold.name, answer.name):
                 return all(self.same(gold.values[-1], value) for value in answer.values)
         elif isinstance(answer, Assigned):
@@ -143,7 +172,8 @@ class Comparison:
             return self.same(gold.values[-1], answer)
         elif isinstance(gold, Assigned) and isinstance(answer, Region | Collection):
             return answer.__class__ is gold.values[-1].__class__ and self.same(gold.values[-1], answer)
-        left, right = _as_relation(gold), _as_relation(answer)
+        named = isinstance(gold, Assigned) and isinstance(answer, Assigned)
+        left, right = _as_relation(gold, keep_names=named), _as_relation(answer, keep_names=named)
         return left is not None and right is not None and self._relations(left, right)
 
     def _relations(self, gold: Relation, answer: Relation) -> bool:
@@ -191,6 +221,8 @@ class Comparison:
             if (gold.hours, gold.minutes) != (answer.hours, answer.minutes):
                 return False
             return gold.half == answer.half or not (gold.half and answer.half)
+        if isinstance(gold, Clock) and math.gcd(gold.hours, gold.minutes) != 1:
+            return False  # a ratio would have been reduced
         parts = []
         for side in (gold, answer):
             if isinstance(side, Ratio):
@@ -281,11 +313,17 @@ class Comparison:
         if any(free_symbols(end) for end in ends):
             return self._same_intervals(ours, theirs)
         ends.sort(key=self._decider.position)
+        if any(self._is_empty(interval, ends) for interval in intervals):
+            return False  # `(9, 1]` is no interval, and must not be the same as every other such pair
         return self._cells(ours, ends) == self._cells(theirs, ends)
 
     def _cells(self, region: Region, ends: list[Node]) -> set[int]:
         """Cells in the region: cell 2k+1 is the end point k, cells 2k and 2k+2 are the gaps beside it."""
         return self._covered(region.inside, ends) - self._covered(region.outside, ends)
+
+    def _is_empty(self, interval: Interval, ends: list[Node]) -> bool:
+        low, high = self._cell(interval.low, ends), self._cell(interval.high, ends)
+        return low > high or (low == high and not (interval.low_closed and interval.high_closed))
 
     def _covered(self, intervals: tuple[Interval, ...], ends: list[Node]) -> set[int]:
         cells: set[int] = set()
@@ -325,15 +363,23 @@ def _words(gold: Shape, answer: Shape) -> bool:
         if gold.words == answer.words:
             return True
         longer, shorter = sorted((gold.words, answer.words), key=len, reverse=True)
-        return len(shorter) == 1 and _is_option(shorter[0]) and shorter[0] == longer[0]
+        return len(shorter) == 1 and _is_option(shorter[0]) and _is_that_option(shorter[0], longer)
     letter, words = (gold, answer) if isinstance(answer, Words) else (answer, gold)
     if not isinstance(letter, Quantity) or not isinstance(letter.value, Sym) or not isinstance(words, Words):
         return False
-    return _is_option(letter.value.name) and words.words[0] == letter.value.name
+    return _is_option(letter.value.name) and _is_that_option(letter.value.name, words.words)
 
 
 def _is_option(word: str) -> bool:
     return len(word) == 1 and "A" <= word <= "Z"
+
+
+def _is_that_option(letter: str, words: tuple[str, ...]) -> bool:
+    """Whether these are the letter and its option's text, and not a second letter or a way out."""
+    text = [word.strip("().,:;") for word in words[1:]]
+    if words[0] != letter or any(_is_option(word) for word in text):
+        return False
+    return not text or (text[0].lower() not in _HEDGES and (words[1][0].isalnum() or words[1][0] in "\\$(-"))
 
 
 def _name_of(item: Shape) -> str:
@@ -346,7 +392,7 @@ def _names(items: tuple[Shape, ...]) -> set[str | None]:
 
 def _same_name(ours: str, theirs: str) -> bool:
     """The same name, or `y` for a function `f(x)`."""
-    return ours == theirs or (ours.endswith("()") and theirs == "y") or (theirs.endswith("()") and ours == "y")
+    return ours == theirs or (ours.endswith(")") and theirs == "y") or (theirs.endswith(")") and ours == "y")
 
 
 def _without_one_name(
@@ -354,25 +400,44 @@ def _without_one_name(
 ) -> tuple[tuple[Shape, ...], tuple[Shape, ...]]:
     """Drop the name where one side gives it to every item and the other has none: `x=1, x=2` against `1, 2`."""
 
+    def stems(items: tuple[Shape, ...]) -> set[str]:
+        return {_INDEX.sub("", _name_of(item)) for item in items}
+
     def values(items: tuple[Shape, ...]) -> tuple[Shape, ...]:
         return tuple(
             item.values[-1] if isinstance(item, Assigned) and len(item.values) == 1 else item for item in items
         )
 
-    if _names(ours) == {None} and len(_names(theirs)) == 1:
+    if _names(ours) == {None} and len(stems(theirs)) == 1:
         return ours, values(theirs)
-    if _names(theirs) == {None} and len(_names(ours)) == 1:
+    if _names(theirs) == {None} and len(stems(ours)) == 1:
         return values(ours), theirs
     return ours, theirs
 
 
-def _as_relation(shape: Shape) -> Relation | None:
+def _as_relation(shape: Shape, *, keep_names: bool) -> Relation | None:
     if isinstance(shape, Relation):
         return shape
     if isinstance(shape, Assigned) and shape.name and len(shape.values) == 1:
         value = shape.values[0]
         if isinstance(value, Quantity) and value.unit is None:
-            return Relation(Sym("y" if shape.name.endswith("()") else shape.name), "=", value.value)
+            name = "y" if shape.name.endswith(")") and not keep_names else shape.name
+            return Relation(Sym(name), "=", value.value)
+    return None
+
+
+def _as_inequality(shape: Shape) -> Relation | None:
+    """An inequality, also where it was read as a ray."""
+    if isinstance(shape, Relation):
+        return shape
+    if not isinstance(shape, Region) or shape.variable is None or shape.outside or len(shape.inside) != 1:
+        return None
+    ray, variable = shape.inside[0], Sym(shape.variable)
+    ends = is_infinite(ray.low), is_infinite(ray.high)
+    if ends == (-1, 0):
+        return Relation(variable, "<=" if ray.high_closed else "<", ray.high)
+    if ends == (0, 1):
+        return Relation(ray.low, "<=" if ray.low_closed else "<", variable)
     return None
 
 

@@ -55,10 +55,10 @@ class ExactDecider:
             return True
         if is_infinite(left) or is_infinite(right):
             return False
-        symbols = free_symbols(left)
-        if symbols != free_symbols(right):
-            return False
         tolerant = has_decimal(left) or has_decimal(right)
+        symbols = free_symbols(left) | free_symbols(right)
+        if tolerant and free_symbols(left) != free_symbols(right):
+            return False
         agreed = 0
         for values in points(symbols):
             try:
@@ -118,7 +118,7 @@ class NumericDecider:
             return self._exact.equal(left, right)
         except NeedsChild:
             pass
-        symbols = free_symbols(left)
+        symbols = free_symbols(left) | free_symbols(right)
         if not symbols and self._far_apart(left, right):
             return False
         tolerant = has_decimal(left) or has_decimal(right)

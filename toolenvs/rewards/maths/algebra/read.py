@@ -18,6 +18,7 @@ from .shapes import (
     Ratio,
     Region,
     Relation,
+    Rounded,
     Sequence,
     Shape,
     Words,
@@ -79,14 +80,14 @@ _RELATION = re.compile(r"(?:\\leq|\\geq|\\neq|\\in)(?![A-Za-z])|\\text\{\s*in\s*
 _SIGNS = {r"\leq": "<=", r"\geq": ">=", r"\neq": "!=", "==": "="}
 _APPROX = re.compile(r"\\approx(?![A-Za-z])")
 _NAME = re.compile(
-    r"(?:[A-Za-z](?:_(?:\w|\{[^{}]*\}))?'*\s*\(\s*[A-Za-z](?:\s*,\s*[A-Za-z])*\s*\)|[A-Z]{2,3}"
+    r"(?:[A-Za-z](?:_(?:\w|\{[^{}]*\}))?'*\s*\(\s*[A-Za-z](?:\s*,\s*[A-Za-z])*\s*\)|[fghFGPE]\s*\(\s*-?\d+\s*\)|[A-Z]{2,3}"
     r"|\\angle\s*[A-Z]{1,3}|\|?[A-Z]{2}\|?|(?:m)?\\angle\s*\{?[A-Z]{1,3}\}?|\\overline\{[A-Z]{2}\}|\\text\{[^{}\d]*\})"
 )
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})\s*([ap]\.?\s?m\.?)?", re.IGNORECASE)
 _HOUR = re.compile(r"(\d{1,2})\s*([ap]\.?\s?m\.?)", re.IGNORECASE)
 _BASED = re.compile(
     r"\(?\s*([0-9A-Za-z]+)\s*\)?\s*_\s*"
-    r"(?:(\d)|\{\s*(\d+)\s*\}|\\text\{\s*(\w+)\s*\}|\{\s*\\text\{\s*(\w+)\s*\}\s*\})"
+    r"(?:(\d)|\{\s*(\d+|[a-z]+)\s*\}|\\text\{\s*(\w+)\s*\}|\{\s*\\text\{\s*(\w+)\s*\}\s*\})"
 )
 _BASE_WORDS = re.compile(r"(\w+)\s*\(?\s*(?:in )?base[ -](\w+)\)?")
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d|,\d)")
@@ -132,7 +133,7 @@ def _prose(plain: str) -> Words | str | None:
     """Words for text without mathematics; a string where the words name something that is read instead."""
     if option := _LETTER_OPTION.fullmatch(plain):
         return Words((option[1], *option[2].split()))
-    if not _PROSE.fullmatch(plain):
+    if not _PROSE.fullmatch(plain) or "," in plain:
         return None
     phrase = plain.rstrip(".!").lower()
     if phrase in _PHRASES:
@@ -140,6 +141,8 @@ def _prose(plain: str) -> Words | str | None:
     if phrase in _NUMBER_WORDS:
         return str(_NUMBER_WORDS[phrase])
     words = re.split(r"[ ,]+", plain.rstrip(".!"))
+    if len(words) > 1 and words[0].lower() in ("the", "a", "an") and len(words[1]) > 1:
+        words = words[1:]
     if len(words) == 1 and (not looks_like_word(plain) or plain in ("pi", "infty")):
         return None
     first = words[0].lower()
@@ -194,7 +197,7 @@ def _split(text: str, separator: re.Pattern[str]) -> tuple[list[str], list[str]]
 
 
 _COMMA = re.compile(",")
-_COLON = re.compile(":")
+_COLON = re.compile(r":|\\text\{\s*to\s*\}|(?<=\d) to (?=\d)")
 _BAR = re.compile(r"\||:|\\text\{\s*such that\s*\}")
 _CUP = re.compile(r"\\cup(?![A-Za-z])")
 _MINUS_SET = re.compile(r"\\setminus(?![A-Za-z])|-(?=\s*\\\{)")
@@ -243,12 +246,20 @@ def _based(text: str) -> Shape | None:
         base = next(group for group in match.groups()[1:] if group)
         base = _BASES.get(base, base)
         if match[1][0].isdigit() and base.isdigit():
-            return Based(match[1].lower().lstrip("0") or "0", base)
+            return _in_base(match[1], base)
     if match := _BASE_WORDS.fullmatch(flatten(text)):
         base = _BASES.get(match[2], match[2])
         if match[1][0].isdigit() and base.isdigit():
-            return Based(match[1].lower().lstrip("0") or "0", base)
+            return _in_base(match[1], base)
     return None
+
+
+def _in_base(digits: str, base: str) -> Based:
+    try:
+        int(digits, int(base))
+    except ValueError:
+        raise Unreadable("digits that the base does not have") from None
+    return Based(digits.lower().lstrip("0") or "0", base)
 
 
 def _listing(text: str) -> Shape | None:
@@ -346,7 +357,9 @@ def _set(text: str) -> Shape | None:
         raise Unreadable("a set by a condition that is no region")
     pieces, _ = _split(inner, _COMMA)
     if len(pieces) == 1:
-        return Collection((_read(inner, True),), braces=True)
+        item = _read(inner, True)
+        several = isinstance(item, Collection) and not item.braces
+        return Collection(item.items if isinstance(item, Collection) and several else (item,), braces=True)
     items = _several(pieces)
     if isinstance(items, Sequence):
         return Sequence(items.items, "{")
@@ -370,7 +383,13 @@ def _relation(text: str) -> Shape | None:
     exact, about = _split(text, _APPROX)
     if about and exact[0]:
         name = _name(exact[0])
-        return _read(exact[0], True) if name is None else Assigned(name, (_read(exact[-1], True),))
+        value = _read(exact[-1], True)
+        if name is not None:
+            return Assigned(name, (value,))
+        first = _read(exact[0], True)
+        if not isinstance(first, Quantity) or not isinstance(value, Quantity) or len(exact) > 2:
+            raise Unreadable("approximations of something else")
+        return Rounded(first, value.value)
     parts, signs = _split(text, _RELATION)
     if not signs or not parts[-1]:
         return None
@@ -390,8 +409,8 @@ def _membership(name: str, text: str) -> Shape:
         shape = as_region(shape) or shape
     if isinstance(shape, Region) and re.fullmatch(r"\\?[A-Za-z]+(_\w)?", name):
         return Region(shape.inside, shape.outside, name)
-    if isinstance(shape, Collection):
-        return shape if name else Opaque(text)
+    if isinstance(shape, Collection) and _name(name) is not None:
+        return shape
     raise Unreadable("membership of something else")
 
 
@@ -430,7 +449,7 @@ def _name(text: str) -> str | None:
     """The name on the left of an assignment: a symbol, `f(x)`, a segment, or words."""
     text = text.strip()
     if _NAME.fullmatch(text):
-        return re.sub(r"\s", "", re.sub(r"\(.*", "()", flatten(text)))
+        return re.sub(r"\s", "", flatten(text))
     try:
         tree = parse(text)
     except Unreadable:

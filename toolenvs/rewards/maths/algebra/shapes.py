@@ -76,6 +76,14 @@ class Assigned:
 
 
 @dataclass(frozen=True, slots=True)
+class Rounded:
+    r"""`exact \approx about`: the answer is what stands first, and the other must be near it."""
+
+    exact: "Quantity"
+    about: Node
+
+
+@dataclass(frozen=True, slots=True)
 class Relation:
     """An equation or an inequality between expressions."""
 
@@ -133,6 +141,7 @@ Shape: TypeAlias = (
     | Sequence
     | Region
     | Assigned
+    | Rounded
     | Relation
     | Matrix
     | Ratio

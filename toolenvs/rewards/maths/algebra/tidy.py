@@ -70,6 +70,11 @@ _FONT = re.compile(r"\\(" + "|".join(sorted(_FONTS | _TEXTS, key=len, reverse=Tr
 _NUMBER_LIKE = re.compile(r"[\d.,/+\-\s]*\d[\d.,/+\-\s]*")
 _WRAPPED = re.compile(r"\\(?:boxed|fbox)\s*\{(.*)\}", re.DOTALL)
 _TEX_GROUPING = re.compile(r"(?<=\d)(?:\{,\}|,?\\[,!;: ]|~)+(?=\d{3}(?!\d))")
+_CHOOSE = re.compile(r"\{([^{}]+)\\choose(?![A-Za-z])([^{}]+)\}")
+_IN_BRACKETS = re.compile(r"(?<=\d\.)(\d*)\((\d+)\)")
+_TEMPERATURE = re.compile(
+    r"\\text\{\s*degrees? (Celsius|Fahrenheit)\s*\}|(?<![\\\w])degrees? (Celsius|Fahrenheit)(?!\w)", re.IGNORECASE
+)
 _OVER = re.compile(r"\{([^{}]+)\\over(?![A-Za-z])([^{}]+)\}")
 _REPEATED = re.compile(r"(?<=[.\d])\\(?:bar|dot)\s*(?:\{(\d+)\}|(\d))")
 _SPACE_GROUPING = re.compile(r"(?<![\d.,/\\^_{])\d{1,3}(?: \d{3})+(?![\d.,/]| \d)")
@@ -97,7 +102,7 @@ def tidy(text: str) -> str:
     if text.count("$") % 2:
         text = _MONEY.sub(r"\\dollar ", text, count=1)
     text = text.replace("$", "").replace(r"\(", "").replace(r"\)", "")
-    text = _OVER.sub(r"\\frac{\1}{\2}", text)
+    text = _CHOOSE.sub(r"\\binom{\1}{\2}", _OVER.sub(r"\\frac{\1}{\2}", text))
     text = _TEX_GROUPING.sub("", text.replace("%", r"\percent ").translate(_TABLE))
     text = re.sub(r"\\\\\[[^\]]*\]", r"\\\\", text)  # row spacing such as \\[4pt]
     text = re.sub(r"(?<!\\)\\[,;:!> ]", " ", text).replace("~", " ").replace("{,}", ",").replace("**", "^")
@@ -108,7 +113,8 @@ def tidy(text: str) -> str:
             break
         text = plain
     text = re.sub(r"\^\s*(?:\{\s*\\(?:circ|degree)\s*\}|\\(?:circ|degree)(?![A-Za-z]))", r"\\degree ", text)
-    text = _REPEATED.sub(r"\\overline{\1\2}", text)
+    text = _TEMPERATURE.sub(lambda m: f"\\degree {(m[1] or m[2])[0].upper()}", text)
+    text = _IN_BRACKETS.sub(r"\1\\overline{\2}", _REPEATED.sub(r"\\overline{\1\2}", text))
     text = _SPACE_GROUPING.sub(lambda m: m[0].replace(" ", ""), text)
     text = _UNDERSCORES.sub(lambda m: m[0].replace("_", ""), text)
     text = _LETTER_TIMES.sub(r"\\times ", text)
@@ -123,6 +129,8 @@ def _strip_wrappers(text: str) -> str:
     while True:
         before = text
         text = text.removeprefix(r"\[").removesuffix(r"\]").strip()
+        if len(text) > 2 and text[0] == text[-1] == '"' and '"' not in text[1:-1]:
+            text = text[1:-1].strip()
         for pattern, group in ((_WRAPPED, 1), (_MARKDOWN, 2)):
             if (match := pattern.fullmatch(text.strip("$ "))) and _closes_at_end(match[group]):
                 text = match[group].strip()
@@ -157,6 +165,8 @@ def _font(match: re.Match[str]) -> str:
         return f" {bare} " if command in _TEXTS else bare
     if bare in _UNIT_LETTERS and match.string[: match.start()].rstrip()[-1:] in _BEFORE_UNIT:
         return "\\text {" + inner + "}"
+    if len(bare) == 1 and match.string[: match.start()][-1:].isalpha():
+        return " " + bare  # apart from the command before it
     if len(bare) == 1 or "\\" in bare or (command in _FONTS and not bare.isalpha()):
         return bare if command in _FONTS or len(bare) == 1 else "\\text {" + inner + "}"
     return "\\text {" + inner + "}"
@@ -188,6 +198,7 @@ def same_text(left: str, right: str) -> bool:
 def _canonical(text: str) -> str:
     text = re.sub(r"\\text\{([^{}]*)\}", r"\1", text)
     text = re.sub(r"([\^_]) *(\d+|[A-Za-z])", r"\1{\2}", text.strip())
+    text = re.sub(r"(?<=[A-Za-z]) *\{(\d)\}", r" \1", text)
     return re.sub(r"(?<=[A-Za-z0-9]) +(?=[A-Za-z0-9])", "\0", text).replace(" ", "")
 
 

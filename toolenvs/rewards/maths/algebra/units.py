@@ -87,7 +87,11 @@ _NOT_NOUNS = frozenset(
         "and or not no maybe if for when where with is are but plus minus times divided over then than perhaps "
         "possibly either neither nor except unless approximately about mod modulo base choose factorial to pi infinity "
         "sqrt sin cos tan log ln exp frac am pm wrong incorrect false half third thirds quarter quarters dozen hundred "
-        "thousand million billion trillion"
+        "thousand million billion trillion zero one two three four five six seven eight nine ten eleven twelve "
+        "thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty "
+        "ninety first second fourth fifth sixth seventh eighth ninth tenth th ths nd rd tenths hundredths thousandths "
+        "negative positive more less most least fewer too very doubtful likely unlikely probably guess guessing think "
+        "wait actually sure unsure instead hmm answer correct right also both all none"
     )
 )
 _PARTICLES = frozenset({"of", "in", "an", "by"})
