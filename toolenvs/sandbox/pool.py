@@ -73,9 +73,13 @@ class Pool:
                 if not forkable:
                     self._depth = min(self._depth * 2, _MAX_READY)
                     self._missed_s = time.monotonic()
-            self.start()
-            server = min(self._servers, key=lambda server: server.live)
-            if server.live >= 1 and len(self._servers) < self._max_servers:
+            if not self.started:  # `start` waits for a fork server that `_grow` is adding; nobody else has to
+                self.start()
+            living = [server for server in self._servers if server.running]
+            if not living:
+                continue
+            server = min(living, key=lambda server: server.live)
+            if server.live >= 1 and len(living) < self._max_servers:
                 self._grow()
             try:
                 return Cell.spawn(server, forkable=forkable)
@@ -138,6 +142,7 @@ class Pool:
     def _grow_now(self) -> None:
         try:
             with self._starting:
+                self._drop_dead()
                 if len(self._servers) < self._max_servers:
                     self._add()
         except SandboxError:

@@ -74,6 +74,7 @@ class Walls:
                 _become(uid)
                 kernel.enter_user_namespace(0, uid, gid)
             kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
+            kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)  # the change of identity cleared it
             return
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
         self._statm = os.open("/proc/self/statm", os.O_RDONLY)
