@@ -13,8 +13,9 @@ def main() -> None:
     try:
         from toolenvs.cli.app import app
     except ModuleNotFoundError as error:
-        if error.name not in ("typer", "rich"):
+        package = (error.name or "").partition(".")[0]
+        if package not in ("typer", "rich"):
             raise
-        print(f"toolenvs: {MissingExtraError(error.name, 'cli', 'the toolenvs command')}", file=sys.stderr)
+        print(f"toolenvs: {MissingExtraError(package, 'cli', 'the toolenvs command')}", file=sys.stderr)
         raise SystemExit(BAD_INPUT) from None
     app()

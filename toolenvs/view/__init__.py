@@ -31,8 +31,10 @@ _CONTROLS = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in 
 _DIRECTIONS = {
     code: f"[U+{code:04X}]" for code in (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 }
-_VISIBLE = _CONTROLS | _DIRECTIONS
-"""What a browser would drop or obey, as something to see: control characters, and marks that turn text around."""
+_SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+_VISIBLE = _CONTROLS | _DIRECTIONS | _SURROGATES
+"""What a browser would drop or obey, or no file can hold, as something to see: control characters, marks that turn text
+around, halves of characters."""
 
 
 def write(

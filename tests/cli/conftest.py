@@ -1,0 +1,53 @@
+"""The command as a person runs it, and scripts that act."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from toolenvs.cli.app import app
+
+Run = Callable[..., Result]
+
+SCRIPT = '''
+from toolenvs.errors import EngineError
+
+def half(request):
+    """Right on every second task."""
+    number = int(request.task.id.rpartition("/")[2])
+    return f"\\\\boxed{{{request.task.gold if number % 2 else 'none'}}}"
+
+def broken(request):
+    number = int(request.task.id.rpartition("/")[2])
+    if number % 2:
+        raise EngineError("the endpoint is silent")
+    return f"\\\\boxed{{{request.task.gold}}}"
+
+def number(request):
+    return 7
+
+def fault(request):
+    raise KeyError("a bug of the script's own")
+
+constant = "text"
+'''
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def invoke(*arguments: object, typed: str | None = None) -> Result:
+        return CliRunner().invoke(app, [str(argument) for argument in arguments], input=typed)
+
+    return invoke
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Name of a module of functions that act."""
+    (tmp_path / "acting_script.py").write_text(SCRIPT, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return "acting_script"
