@@ -1,5 +1,7 @@
 """A page's names and options are resolved when it is built, with errors that say where."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,3 +72,27 @@ def test_tools_from_elsewhere() -> None:
 def test_an_empty_task_set_is_refused() -> None:
     with pytest.raises(TaskError, match="holds no task"):
         _ = toolenvs.load("ReTool-v0", tasks=[]).tasks
+
+
+def _file(tmp_path: Path, golds: list[str]) -> str:
+    path = tmp_path / "tasks.jsonl"
+    path.write_text("".join(json.dumps({"question": f"q{i}", "answer": gold}) + "\n" for i, gold in enumerate(golds)))
+    return str(path)
+
+
+def test_golds_of_files_are_held_against_the_judge(tmp_path: Path) -> None:
+    assert len(toolenvs.load("ReTool-v0", set=_file(tmp_path, ["42", "1/2", "\\frac{3}{4}", "(1, 2)"])).tasks) == 4
+    bad = _file(tmp_path, ["42", "", "7"])
+    with pytest.raises(TaskError, match="no gold|answer"):
+        _ = toolenvs.load("ReTool-v0", set=bad).tasks
+
+
+def test_golds_that_the_judge_refuses_are_named_dropped_or_kept(tmp_path: Path) -> None:
+    file = _file(tmp_path, ["42", "\\frac{1}{", "7"])
+    with pytest.raises(TaskError, match=r"refuses 1 golds: row-1: .*tasks.bad_golds to 'drop'"):
+        _ = toolenvs.load("ReTool-v0", set=file).tasks
+    dropped = toolenvs.load("ReTool-v0", set=file, bad_golds="drop").tasks
+    assert [task.gold for task in dropped] == ["42", "7"]
+    assert len(toolenvs.load("ReTool-v0", set=file, bad_golds="keep").tasks) == 3
+    with pytest.raises(PageError, match="did you mean 'drop'"):
+        _ = toolenvs.load("ReTool-v0", set=file, bad_golds="dropp").tasks

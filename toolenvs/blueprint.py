@@ -14,6 +14,9 @@ from toolenvs.rewards.moment import Moment
 from toolenvs.tasks.task import Task, TaskSet
 from toolenvs.tools.base import Tool
 
+_BAD_GOLDS = ("error", "drop", "keep")
+_SHOWN_FAILURES = 5
+
 
 class Blueprint:
     """Protocol, tools, judge, reward and tasks of one environment.
@@ -77,7 +80,21 @@ class Blueprint:
         name = options.pop("set", None)
         if not isinstance(name, str):
             raise PageError(f"{self.page.id}: tasks: missing 'set', a generator's name or a file")
-        return tasks.load(name, **options)
+        bad_golds = options.pop("bad_golds", "error")
+        if bad_golds not in _BAD_GOLDS:
+            hint = did_you_mean(str(bad_golds), _BAD_GOLDS)
+            raise PageError(f"{self.page.id}: tasks.bad_golds {bad_golds!r}; {hint}")
+        loaded = tasks.load(name, **options)
+        if not isinstance(loaded, tasks.RowTaskSet) or bad_golds == "keep":  # generators compute their golds exactly
+            return loaded
+        failures = tasks.check(loaded, self.judge.compare)
+        if failures and bad_golds == "error":
+            shown = "; ".join(f"{failure.task_id}: {failure.reason}" for failure in failures[:_SHOWN_FAILURES])
+            raise TaskError(
+                f"{name}: the judge of {self.page.id} refuses {len(failures)} golds: {shown}. Mend them, "
+                "or set tasks.bad_golds to 'drop'"
+            )
+        return loaded.without(dict(failures))
 
     def task(self, which: Any) -> Task:
         """The task of that id or index; a `Task` is given back as it is.

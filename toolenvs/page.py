@@ -83,7 +83,8 @@ class Page:
     reward: tuple[Table, ...]
     """Terms that are summed: `term`, a module of `toolenvs.rewards.terms`, and its options."""
     tasks: Table
-    """`set`, a generator or a file, and the options of its loader."""
+    """`set`, a generator or a file, and the options of its loader. Golds of files are held against the judge when they
+    are loaded; `bad_golds` says what to do with those that fail: "error" (the default), "drop" or "keep"."""
     spaces: Spaces = field(default_factory=Spaces)
 
 
@@ -159,7 +160,7 @@ def _leaves(table: Table) -> dict[str, set[str]]:
         "protocol": set(schema.fields(ProtocolTable)) - {"options"},
         "budget": set(schema.fields(Limits)),
         "spaces": set(schema.fields(Spaces)),
-        "tasks": set(_section(table, "tasks")) | {"set", "split", "size", "limit", "difficulty"},
+        "tasks": set(_section(table, "tasks")) | {"set", "split", "size", "limit", "difficulty", "bad_golds"},
     }
     leaves["protocol"] |= _options("toolenvs.protocols", _section(table, "protocol").get("kind"))
     leaves["judge"] = {"name"} | _options("toolenvs.rewards.judges", _section(table, "judge").get("name"))

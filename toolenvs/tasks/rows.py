@@ -58,6 +58,16 @@ class RowTaskSet:
             raise TaskError(f"{self.name}: no task is called {task_id!r}; {_nearest(task_id, self._positions)}")
         return self._tasks[self._positions[task_id]]
 
+    def without(self, reasons: Mapping[str, str]) -> "RowTaskSet":
+        """This set without some of its tasks, noted in `skipped`.
+
+        Args:
+            reasons: why each is left out, by its id.
+        """
+        kept = tuple(task for task in self._tasks if task.id not in reasons)
+        skipped = tuple(Skipped(f"{self.name}: task {task_id}", reason) for task_id, reason in reasons.items())
+        return RowTaskSet(self.name, kept, skipped=self.skipped + skipped, duplicates=self.duplicates)
+
 
 def from_rows(
     rows: Iterable[Mapping[str, Any]],

@@ -23,6 +23,10 @@ class Judge:
     def __init__(self, options: Options) -> None:
         self._options = options
 
+    def compare(self, gold: str, answer: str) -> Verdict:
+        """Judge an answer that stands alone; task sets hold their golds against it."""
+        return maths.judge(gold=gold, answer=answer)
+
     async def __call__(self, moment: Moment) -> Verdict:
         """Judge a finished episode against its task's canonical gold."""
         gold, transcript = moment.task.gold, moment.transcript
