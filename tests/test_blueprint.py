@@ -88,7 +88,7 @@ def test_golds_of_files_are_held_against_the_judge(tmp_path: Path) -> None:
 
 
 def test_golds_that_the_judge_refuses_are_named_dropped_or_kept(tmp_path: Path) -> None:
-    file = _file(tmp_path, ["42", "\\frac{1}{", "7"])
+    file = _file(tmp_path, ["42", "$$", "7"])
     with pytest.raises(TaskError, match=r"refuses 1 golds: row-1: .*tasks.bad_golds to 'drop'"):
         _ = toolenvs.load("ReTool-v0", set=file).tasks
     dropped = toolenvs.load("ReTool-v0", set=file, bad_golds="drop").tasks
