@@ -3,8 +3,8 @@
     python benchmarks/retool_tiny.py --output runs/retool_tiny --seeds 0 1 2
 
 Prints a table and writes it to <output>/results.json. CPU seconds are of each phase's own process; the sandbox's
-interpreters, which outlive whoever starts them, are not in them, but in the wall time. The exit status is 1 where a bar is missed: held-out success at most 0.5 after the
-cold start and at least 0.9 after GRPO, in every seed.
+interpreters, which outlive whoever starts them, are not in them, but in the wall time. The exit status is 1 where a bar
+is missed: held-out success at most 0.5 after the cold start and at least 0.9 after GRPO, in every seed.
 """
 
 import argparse
