@@ -147,7 +147,7 @@ class Comparison:
     def _near(self, rounded: Rounded) -> bool:
         if free_symbols(rounded.exact.value) or free_symbols(rounded.about):
             return False
-        exact, about = self._decider.position(rounded.exact.value), self._decider.position(rounded.about)
+        exact, about = (float(self._decider.position(node)) for node in (rounded.exact.value, rounded.about))
         return abs(exact - about) <= _ROUNDING * abs(exact)
 
     def _percent(self, gold: Quantity, answer: Quantity) -> bool:
@@ -434,6 +434,8 @@ def _as_inequality(shape: Shape) -> Relation | None:
         return None
     ray, variable = shape.inside[0], Sym(shape.variable)
     ends = is_infinite(ray.low), is_infinite(ray.high)
+    if (ends[0] and ray.low_closed) or (ends[1] and ray.high_closed):
+        return None
     if ends == (-1, 0):
         return Relation(variable, "<=" if ray.high_closed else "<", ray.high)
     if ends == (0, 1):

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from . import exact
 from .exact import Inexact, Undefined
-from .tree import NeedsChild, Node, Num, Op, TooBig, free_symbols, has, has_decimal, is_infinite
+from .tree import NeedsChild, Node, Num, Op, TooBig, free_symbols, has, has_decimal, is_infinite, walk
 
 RELATIVE_TOLERANCE = Fraction(2, 10**6)
 """How far a decimal may be from what it stands for; used only where one side is a decimal."""
@@ -21,6 +21,7 @@ _FLOAT_NOISE = Fraction(2, 10**15)
 _MAX_BITS_HERE = 4_096
 """Bits of an intermediate in the calling process, where nothing can be killed."""
 _MAX_BITS_IN_CHILD = 2**17
+_ROUNDED_DIGITS = 6
 _FIRST_DIGITS = 60
 _MIN_POINTS = 2
 """Points at which both sides must be defined, and agree."""
@@ -193,29 +194,53 @@ class NumericDecider:
 
 
 def close(left: Node, right: Node, a: Any, b: Any) -> bool:
-    """Whether two values agree as decimals do: to the digits written, and to the relative tolerance."""
+    """Whether two values agree as decimals do: within the relative tolerance, and to the digits that were written.
+
+    A decimal literal may be less than a unit of its last digit away. Inside an expression, only literals of six digits
+    and more are taken for roundings; `0.5` there is a half.
+    """
     gap, size = abs(a - b), max(abs(a), abs(b))
-    if isinstance(gap, Fraction):
-        if gap <= _FLOAT_NOISE * size:
-            return True
-        if gap > RELATIVE_TOLERANCE * size:
-            return False
-    else:
-        if gap <= size * 2e-15:
-            return True
-        if gap > size * 2e-6:
-            return False
-    units = [unit for unit in (_last_place(left), _last_place(right)) if unit is not None]
-    if not units:
+    if not _within(gap, RELATIVE_TOLERANCE, size):
+        return False
+    if _within(gap, _FLOAT_NOISE, size) and any(_is_float(node) for node in (left, right)):
         return True
-    coarser = max(units)
-    return bool(gap * coarser.denominator < coarser.numerator)
+    for node in (left, right):
+        unit = _last_place(node)
+        if unit is not None:
+            if gap * unit.denominator < unit.numerator:
+                return True
+        elif _within(gap, max(map(_roundness, walk(node))), size):
+            return True
+    return False
+
+
+def _within(gap: Any, tolerance: Fraction, size: Any) -> bool:
+    """`gap <= tolerance * size`, for fractions and mpmath numbers alike."""
+    return bool(gap * tolerance.denominator <= size * tolerance.numerator)
+
+
+def _significant(number: Num) -> int:
+    return len(str(abs(number.value) * Fraction(10) ** (number.places or 0)))
+
+
+def _roundness(node: Node) -> Fraction:
+    """How far, relatively, a literal may be from what it stands for inside an expression."""
+    if not isinstance(node, Num) or node.places is None or not node.value or _significant(node) < _ROUNDED_DIGITS:
+        return Fraction(0)
+    return abs(Fraction(10) ** -node.places / node.value)
+
+
+def _is_float(node: Node) -> bool:
+    """Whether a literal has as many digits as a printed binary float of 64 bits."""
+    if isinstance(node, Op) and node.name == "neg":
+        node = node.args[0]
+    return isinstance(node, Num) and node.places is not None and _significant(node) in (15, 16, 17)
 
 
 def _last_place(node: Node) -> Fraction | None:
     """The unit of the last digit of a decimal literal, scaled where it is scaled; None for anything else."""
     if isinstance(node, Num):
-        return None if node.places is None else Fraction(1, 10**node.places)
+        return None if node.places is None else Fraction(10) ** -node.places
     if isinstance(node, Op) and node.name == "neg":
         return _last_place(node.args[0])
     if isinstance(node, Op) and node.name in ("mul", "div") and not free_symbols(node):

@@ -381,7 +381,7 @@ def _number(text: str) -> Num:
         value *= Fraction(10) ** int(exponent)
     if not point and not exponent.startswith("-"):
         return Num(value)
-    return Num(value, max(len(decimals) - int(exponent or 0), 0))
+    return Num(value, len(decimals) - int(exponent or 0))
 
 
 def _repeating(text: str) -> Num:

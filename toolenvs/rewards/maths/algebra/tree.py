@@ -27,7 +27,7 @@ class Num:
 
     value: Fraction
     places: int | None = None
-    """Digits written after the decimal point; None for an integer."""
+    """Digits written after the decimal point, less the exponent of ten; None for an integer."""
 
 
 @dataclass(frozen=True, slots=True)
