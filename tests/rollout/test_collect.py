@@ -22,7 +22,7 @@ from toolenvs.transcript import Author
 _PIECES = [
     "<code>\n```python\nprint(6 * 7)\n```\n</code>", "<code>", "</code>", "<interpreter>\n", "</interpreter>",
     "let me ", "<answer>\n\\boxed{4}\n</answer>", "```python\nprint(1)\n```\n```output", "```output", "\n```\n",
-    "é漢😀",     "<tool_call>\n{\"name\": \"code_interpreter\", \"arguments\": {\"code\": \"print(1)\"}}\n</tool_call>",
+    "é漢😀", "<tool_call>\n{\"name\": \"code_interpreter\", \"arguments\": {\"code\": \"print(1)\"}}\n</tool_call>",
     "<tool_response>", "<|im_end|>", "<|im_start|>user\n", " 42", "<code>print('</interpreter>' * 3)</code>",
 ]  # fmt: skip
 
