@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from toolenvs.errors import MissingExtraError
 from toolenvs.rewards import maths
 from toolenvs.rewards.maths import child as children
 from toolenvs.rewards.maths import pool
@@ -70,6 +71,13 @@ def test_children_that_cannot_start_are_a_judge_error(monkeypatch: pytest.Monkey
     verdict = maths.judge(gold=SAME[0], answer=SAME[1])
     assert (verdict.reason, verdict.correct, verdict.failed) == (Reason.JUDGE_ERROR, False, True)
     assert maths.judge(gold="1/2", answer="0.5").correct, "what needs no child is still judged"
+
+
+def test_a_missing_mpmath_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_pool", pool.Pool(1))
+    monkeypatch.setattr(children.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"toolenvs\[maths\]"):
+        maths.judge(gold=SAME[0], answer=SAME[1])
 
 
 def test_many_threads() -> None:

@@ -1,6 +1,7 @@
 """One child process that compares two answers, and can be killed at any time."""
 
 import contextlib
+import importlib.util
 import json
 import os
 import select
@@ -11,14 +12,17 @@ import time
 from enum import Enum
 from pathlib import Path
 
-from toolenvs.errors import JudgeError
+from toolenvs.errors import JudgeError, MissingExtraError
 
 CPU_BUDGET_S = 1.0
 """Processor time for one comparison; the kernel ends a child that spends it."""
 START_DEADLINE_S = 30.0
 """Wall-clock time for a child to import what it needs; a loaded machine may need most of it."""
 
-_CODE = "import sys; sys.path.insert(0, sys.argv[1]); from algebra.serve import main; main(float(sys.argv[2]))"
+_CODE = (
+    "import sys; sys.path.insert(0, sys.argv[2]); sys.path.append(sys.argv[3]); "
+    "from algebra.serve import main; main(float(sys.argv[1]))"
+)
 _ENVIRONMENT = {"MPMATH_NOGMPY": "1", "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "PATH": os.defpath}
 
 
@@ -40,8 +44,18 @@ class Child:
     """A running child. Not for use by two threads at once."""
 
     def __init__(self) -> None:
+        """Start the process, without waiting until it is ready.
+
+        Raises:
+            MissingExtraError: mpmath is not installed.
+            OSError: no process can be started.
+        """
+        mpmath = importlib.util.find_spec("mpmath")
+        if mpmath is None or mpmath.origin is None:
+            raise MissingExtraError("mpmath", "maths", "comparing irrational answers")
+        folders = str(Path(__file__).parent), str(Path(mpmath.origin).parents[1])
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _CODE, str(Path(__file__).parent), str(CPU_BUDGET_S)],
+            [sys.executable, "-I", "-c", _CODE, str(CPU_BUDGET_S), *folders],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

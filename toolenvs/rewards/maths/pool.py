@@ -1,11 +1,8 @@
 """The children of this process: a few at work, one warm spare, none shared with a forked process."""
 
 import atexit
-import importlib.util
 import os
 import threading
-
-from toolenvs.errors import MissingExtraError
 
 from .child import Child, ChildDied, Outcome
 
@@ -105,8 +102,6 @@ def _current() -> Pool:
     global _pool
     with _pool_lock:
         if _pool is None:
-            if importlib.util.find_spec("mpmath") is None:
-                raise MissingExtraError("mpmath", "maths", "comparing irrational answers")
             _pool = Pool(max(1, min(4, os.cpu_count() or 1)))
             atexit.register(_pool.close)
         return _pool
