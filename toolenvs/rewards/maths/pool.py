@@ -1,6 +1,7 @@
 """The children of this process: a few at work, one warm spare, none shared with a forked process."""
 
 import atexit
+import contextlib
 import os
 import threading
 
@@ -44,10 +45,12 @@ class Pool:
         except BaseException:
             child.kill()
             raise
-        if outcome is Outcome.SPENT:
-            child.kill()
-            child = Child()  # warms up while nobody waits
-        self._give(child)
+        if outcome is not Outcome.SPENT:
+            self._give(child)
+            return outcome
+        child.kill()
+        with contextlib.suppress(OSError):  # the verdict stands, whatever becomes of the next child
+            self._give(Child())  # warms up while nobody waits
         return outcome
 
     def _take(self) -> Child:

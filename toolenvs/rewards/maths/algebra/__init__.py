@@ -8,6 +8,10 @@ and holds nothing but the standard library and mpmath. Nothing here evaluates te
     parse     a small, strict subset of LaTeX and calculator notation, read into trees
     units     what follows a number: units, currencies, nouns
     shapes    what sort of answer it is: number, tuple, set, interval, equation, matrix, words, ...
+    cut       cutting text outside brackets, and thousands separators
+    prose     words, options, numbers in words
+    notation  times of day, digits in a base
+    regions   sets of reals
     read      text to shape
     budget    limits that hold before anything is read
     exact     rational arithmetic with a bound on the size of every intermediate

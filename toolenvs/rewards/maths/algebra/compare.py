@@ -5,9 +5,11 @@ import re
 from fractions import Fraction
 
 from .budget import MAX_ITEMS
+from .cut import is_grouped
 from .decide import Decider
 from .exact import Undefined
-from .read import as_region, is_grouped, read
+from .read import read
+from .regions import as_region
 from .shapes import (
     Assigned,
     Based,
