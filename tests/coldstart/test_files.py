@@ -13,7 +13,8 @@ def test_rows_come_back_as_they_were(
 ) -> None:
     rows = build(env, from_tasks([env.tasks[0], env.tasks[1]]), Rules()).rows
     rows += build(env, [recorded(retool_text("print('é\u2028x')", "é\u2028x"))], Recorded()).rows
-    assert len(rows) == 3
+    rows += build(env, [recorded("half a pair: \ud800. " + retool_text())], Recorded()).rows
+    assert len(rows) == 4
     path = tmp_path / "new" / "rows.jsonl"
     write_rows(path, rows)
     assert tuple(read_rows(path)) == rows

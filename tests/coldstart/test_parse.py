@@ -16,6 +16,7 @@ from toolenvs.coldstart.parse import read_messages, read_text
 from toolenvs.protocols.base import Call
 
 _PAGES = {page: blueprint.load(page) for page in ("ReTool-v0", "ReToolChat-v0", "ToRL-v0")}
+_CALLING = {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": {"code": "print(1)"}}}]}
 _words = st.text(alphabet="abc é.\n1+", max_size=20).map(lambda text: " ".join(text.split()))
 
 
@@ -74,6 +75,7 @@ def test_an_output_that_nobody_recorded_is_none(env: Blueprint) -> None:
     ("messages", "reason"),
     [
         ([{"role": "tool", "content": "408"}, {"role": "assistant", "content": "x"}], Reason.UNFINISHED),
+        ([_CALLING, {"role": "tool", "content": "1"}, {"role": "tool", "content": "2"}], Reason.UNFINISHED),
         ([{"role": "user", "content": "go on"}, {"role": "assistant", "content": "x"}], Reason.UNFINISHED),
         ([{"role": "assistant", "content": "", "tool_calls": [{}, {}]}], Reason.LEFTOVER),
         ([{"role": "assistant", "content": "", "tool_calls": [{"id": "1"}]}], Reason.MALFORMED),

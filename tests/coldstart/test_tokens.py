@@ -30,6 +30,8 @@ def test_mask_1_is_exactly_what_the_policy_wrote(
         assert set(np.flatnonzero(tokens.mask == Mask.POLICY).tolist()) == sampled
         assert set(tokens.mask.tolist()) == {Mask.ENVIRONMENT, Mask.POLICY}
         assert not tokens.logprobs.any()
+        if page == "ToRL-v0":  # whose template has no such token, so only a program can have printed one
+            assert codec.tokenizer.token_to_id("<|im_end|>") not in tokens.ids
         assert tokens.prompt_length == len(codec.encode(row.prompt))
 
 
