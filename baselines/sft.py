@@ -7,6 +7,7 @@ to train on a tool's output would teach the policy to invent it.
 """
 
 import asyncio
+import itertools
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from tqdm import tqdm
 
 from toolenvs import blueprint
 from toolenvs.agents.engine import Engine
+from toolenvs.coldstart import read_rows, to_tokens
 from toolenvs.errors import ConfigError
 from toolenvs.rollout import Trajectory, TrajectoryWriter, collect, read_trajectories
 from toolenvs.train import checkpoint
@@ -52,6 +54,8 @@ class Args:
     """A model folder, a name on the hub, or "tiny"."""
     demonstrations: str = "scripted"
     """A file or folder of trajectories, or "scripted": a fallible script acts in the environment."""
+    rows: str = ""
+    """A file of verified cold-start rows, as `baselines/coldstart.py` writes, to learn from in place of those."""
     size: int = 2000
     """Demonstrations to train on."""
     steps: int = 100
@@ -99,7 +103,10 @@ def main(args: Args) -> dict[str, float]:
     model.to(device)
 
     with asyncio.Runner() as runner:
-        sequences = [sequence_of(trajectory) for trajectory in demonstrations(args, env, output, runner)]
+        if args.rows:
+            sequences = cold_start_rows(args, env)
+        else:
+            sequences = [sequence_of(trajectory) for trajectory in demonstrations(args, env, output, runner)]
         optimizers = Optimizers(
             model,
             lr=args.lr,
@@ -163,6 +170,14 @@ def demonstrations(args: Args, env: blueprint.Blueprint, output: Path, runner: a
         for trajectory in acted:
             writer.write(trajectory)
     return [trajectory for trajectory in acted if trainable(trajectory)]
+
+
+def cold_start_rows(args: Args, env: blueprint.Blueprint) -> list[TokenSequence]:
+    """The rows in the tokens of this policy, observations masked."""
+    if env.codec is None:
+        raise ConfigError("cold-start rows need a tokenizer to be trained on")
+    rows = [to_tokens(row, env.codec) for row in itertools.islice(read_rows(args.rows), args.size)]
+    return [TokenSequence.of(tokens.ids, tokens.mask) for tokens in rows]
 
 
 def train_step(model: Any, sequences: list[TokenSequence], micro_batch_tokens: int, device: str) -> float:

@@ -1,5 +1,6 @@
 import pytest
 
+from toolenvs import blueprint, coldstart
 from toolenvs.errors import ConfigError
 from toolenvs.rollout import read_trajectories
 from toolenvs.train.metrics import read_metrics, without_times
@@ -71,3 +72,13 @@ def test_recorded_trajectories_can_be_learned_from(run):
     assert first == second
     with pytest.raises(ConfigError, match="no trajectories at"):
         run("missing", demonstrations=str(recorded) + "x")
+
+
+def test_it_learns_from_verified_cold_start_rows(run, tmp_path):
+    env = blueprint.load("ReTool-v0", set="arithmetic", template="plain", user="{question}\n")
+    report = coldstart.build(env, coldstart.from_tasks([env.tasks[index] for index in range(12)]), coldstart.Rules())
+    coldstart.write_rows(tmp_path / "rows.jsonl", report.rows)
+    folder = run("rows", rows=str(tmp_path / "rows.jsonl"), batch=4)
+    losses = [line["loss"] for line in read_metrics(folder)]
+    assert losses[-1] < losses[0] - 0.5
+    assert not (folder / "demonstrations.jsonl").exists()
