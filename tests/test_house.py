@@ -16,7 +16,7 @@ FLOORS = [
     {"rewards"},
     {"tools"},
     {"page", "blueprint", "episode"},
-    {"env", "vector", "registration"},
+    {"env", "info", "vector", "registration"},
     {"rollout"},
     {"agents"},
     {"coldstart", "train"},

@@ -8,6 +8,7 @@ import gymnasium as gym
 from toolenvs import blueprint, loop, render
 from toolenvs.episode import Episode, Turn
 from toolenvs.errors import TaskError, did_you_mean
+from toolenvs.info import info
 from toolenvs.page import Page
 from toolenvs.spaces import Unicode
 from toolenvs.tasks.task import TaskSet
@@ -21,8 +22,8 @@ class ToolEnv(gym.Env[str, str]):
     The observation is the new text only, exactly as it stands in the transcript: the rendered prompt after `reset`,
     the tool's feedback after `step`, "" at the end. The action is the text that the policy wrote this turn; generate
     it up to one of `info["stop"]`, and keep the stop string in it. `terminated` tells an ending that the task itself
-    has, `truncated` one that a budget or a fault imposed; `info["ending"]` names it. What `info` holds is said in
-    `toolenvs.info`.
+    has, `truncated` one that a budget or a fault imposed; `info["ending"]` names it. `info` is a
+    `toolenvs.info.Info`.
 
     Args:
         page: a bundled page's id, a TOML file, or a `Page`.
@@ -90,7 +91,7 @@ class ToolEnv(gym.Env[str, str]):
         progress = float(chosen.get("progress", 0.0))
         episode = self.episode = Episode(self.blueprint, task, seed=episode_seed, progress=progress)
         text = episode.prompt + await episode.replay(chosen.get("prefix", ()))
-        return text, info(episode, Turn(observation=text))
+        return text, dict(info(episode, Turn(observation=text)))
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Take one turn of the policy.
@@ -114,7 +115,7 @@ class ToolEnv(gym.Env[str, str]):
             raise TaskError(f"an action is a str, not {type(action).__name__}")
         limit = self.blueprint.page.spaces.action_length
         turn = await self.episode.step(action[:limit], cut_short=len(action) > limit)
-        return turn.observation, turn.reward, turn.terminated, turn.truncated, info(self.episode, turn)
+        return turn.observation, turn.reward, turn.terminated, turn.truncated, dict(info(self.episode, turn))
 
     def reseed(self, seed: int | None) -> None:
         """Seed the random stream that tasks and tools are drawn from; None goes on with the last one."""
@@ -159,33 +160,3 @@ class ToolEnv(gym.Env[str, str]):
         episode, self.episode = self.episode, None
         if episode is not None:
             await episode.close()
-
-
-def info(episode: Episode, turn: Turn) -> dict[str, Any]:
-    """What `reset` and `step` tell beside the observation; the keys never change.
-
-    | key | what |
-    |---|---|
-    | `stop` | tuple of stop strings for the next generation |
-    | `messages` | the conversation so far, chat form |
-    | `transcript` | the `Transcript` so far |
-    | `budget` | for each limit: a `Usage` with `used` and `left` |
-    | `calls` | this turn's `ToolCall`s |
-    | `reward_terms` | named parts; they sum to the reward |
-    | `ending` | why the episode ended; None while it runs |
-    | `success` | the task's raw correctness, before any shaping; None while it runs |
-    | `task` | id of the task |
-    | `fault` | what failed, where `ending` is "infrastructure" |
-    """
-    return {
-        "stop": episode.stop,
-        "messages": episode.messages,
-        "transcript": episode.transcript,
-        "budget": episode.usage(),
-        "calls": turn.calls,
-        "reward_terms": dict(turn.reward_terms),
-        "ending": turn.ending,
-        "success": None if episode.verdict is None else episode.verdict.correct,
-        "task": episode.task.id,
-        "fault": turn.fault,
-    }

@@ -1,0 +1,49 @@
+"""`Info`: what `reset` and `step` tell beside the observation."""
+
+from typing import TypedDict
+
+from toolenvs.budget import Usage
+from toolenvs.episode import Episode, ToolCall, Turn
+from toolenvs.transcript import Transcript
+
+
+class Info(TypedDict):
+    """The `info` of every environment. The keys never change."""
+
+    stop: tuple[str, ...]
+    """Stop strings for the next generation; the string itself belongs to the action."""
+    messages: list[dict[str, str]]
+    """The conversation so far in chat form."""
+    transcript: Transcript
+    """The same as segments that know their authors."""
+    budget: dict[str, Usage]
+    """For each limit, what is used and what is left."""
+    calls: tuple[ToolCall, ...]
+    """This turn's tool calls."""
+    reward_terms: dict[str, float]
+    """Named parts of the reward; they sum to it."""
+    ending: str | None
+    """Why the episode ended: "answer", "malformed" (both `terminated`), "turns", "calls", "length", "deadline",
+    "infrastructure" (all `truncated`); None while it runs."""
+    success: bool | None
+    """The task's raw correctness, before any shaping; None while it runs and after an infrastructure failure."""
+    task: str
+    """Id of the task."""
+    fault: str | None
+    """What failed, where the ending is "infrastructure"."""
+
+
+def info(episode: Episode, turn: Turn) -> Info:
+    """The info of an episode right after `turn`."""
+    return {
+        "stop": episode.stop,
+        "messages": episode.messages,
+        "transcript": episode.transcript,
+        "budget": episode.usage(),
+        "calls": turn.calls,
+        "reward_terms": dict(turn.reward_terms),
+        "ending": turn.ending,
+        "success": None if episode.verdict is None else episode.verdict.correct,
+        "task": episode.task.id,
+        "fault": turn.fault,
+    }
