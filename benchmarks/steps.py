@@ -125,7 +125,7 @@ def interpreter(library: str) -> Path:
         print(f"installing {library} into {folder}", file=sys.stderr)
         venv.create(folder, clear=True, with_pip=True)
         # --no-deps: what the file pins and nothing else, so that no requirement brings in, say, a CUDA build of torch
-        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip = [str(python), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
         subprocess.run([*pip, "--no-deps", "-r", str(pins)], check=True)
         installed.write_text(pins.read_text())
     return python
@@ -211,7 +211,13 @@ def show_time(time_us: float) -> str:
 
 def show_ratio(ratios: Sequence[float]) -> str:
     """The median round, and the range of all."""
-    return f"{statistics.median(ratios):.2g} ({min(ratios):.2g}-{max(ratios):.2g})"
+    middle, lowest, highest = (two_digits(ratio) for ratio in (statistics.median(ratios), min(ratios), max(ratios)))
+    return f"{middle} ({lowest}-{highest})"
+
+
+def two_digits(ratio: float) -> str:
+    """No more digits than the figures bear, and no exponent."""
+    return f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.2g}"
 
 
 def markdown(table: Table) -> str:
