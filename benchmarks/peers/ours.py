@@ -7,11 +7,13 @@ from typing import Any
 import gymnasium as gym
 
 import toolenvs
+from toolenvs import sandbox
 from toolenvs.tasks.task import Task
 
 Case = Generator[Callable[[], Any], Any, None]
 
-VERSIONS = {"toolenvs": toolenvs.__version__, "gymnasium": gym.__version__}
+with sandbox.open() as box:
+    VERSIONS = {"toolenvs": toolenvs.__version__, "sandbox tier": box.tier, "gymnasium": gym.__version__}
 ID = "toolenvs/ReTool-v0"
 TURNS = 4  # of each episode; SkyRL-Gym's ends at the fifth
 PROGRAM = "<code>\n```python\nprint(2+2)\n```\n</code>"
