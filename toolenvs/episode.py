@@ -108,7 +108,7 @@ class Episode:
     @property
     def messages(self) -> list[dict[str, str]]:
         """The conversation so far in chat form."""
-        parts = [(segment.author.value, segment.text) for segment in self.transcript.segments[1:]]
+        parts = [(segment.author, segment.text) for segment in self.transcript.segments[1:]]
         return self.blueprint.protocol.messages(self.prompt_messages, parts)
 
     def usage(self) -> dict[str, Usage]:

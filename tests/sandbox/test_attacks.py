@@ -22,7 +22,8 @@ STATUSES = {
     "19": [("timeout",)],
     "20": [("timeout",)],
     "21": [("timeout",)],
-    "26": [("timeout", "ok")],  # an exit hook only runs where the interpreter ends with the program
+    "25": [("ok", "timeout")],  # a stateless run waits for the thread, as an interpreter does
+    "26": [("ok",)],  # in a session; the hook runs where the interpreter ends with the program
     "28": [("timeout",)],
     "61": [("crashed",)],
     "62": [("crashed",)],
@@ -63,6 +64,8 @@ def check_text(text: str, name: str) -> None:
 def test_nothing_comes_through(path: Path, stateful: bool, box, host, settle: Callable) -> None:
     number = path.stem.partition("_")[0]
     text = host.fill_in(path.read_text(), box)
+    endless = ("timeout",) in STATUSES.get(number, [])
+    limit_s = 1 if endless or number in ("25", "26") else 20  # enough for the rest on a busy machine
     results = []
     session = box.session()
     before = settle(box, 64)
@@ -71,9 +74,9 @@ def test_nothing_comes_through(path: Path, stateful: bool, box, host, settle: Ca
             if fresh:
                 session.close()
                 session = box.session()
-            results.append(session.run(program, timeout_s=1))
+            results.append(session.run(program, timeout_s=limit_s))
         else:
-            results.append(box.run(program, timeout_s=1))
+            results.append(box.run(program, timeout_s=limit_s))
     with session:
         for result in results:
             if number not in BY_DESIGN:
@@ -96,7 +99,7 @@ def test_details_that_the_first_lines_name(box, host) -> None:
     def run(number: str):
         (path,) = (path for path in ATTACKS if path.stem.startswith(number + "_"))
         with box.session() as session:
-            return [session.run(program, timeout_s=1) for _, program in cells(host.fill_in(path.read_text(), box))]
+            return [session.run(program, timeout_s=20) for _, program in cells(host.fill_in(path.read_text(), box))]
 
     assert run("63")[0].error == "SystemExit: 3"
     assert run("71")[0].stdout == "''\n"
