@@ -13,6 +13,8 @@ from toolenvs.sandbox.limits import Limits
 from toolenvs.sandbox.result import Result, Status
 from toolenvs.sandbox.server import Server
 
+COME_UP_LIMIT_S = 30.0
+COPY_LIMIT_S = 3.0
 _READ_BYTES = 1 << 16
 _STATUS: dict[int, Status] = {wire.OK: "ok", wire.ERROR: "error", wire.MEMORY: "memory"}
 
@@ -131,7 +133,9 @@ class Exchange:
         self._interrupted = False
         self._ending: Literal["", "answered", "left", "garbage", "flood", "timeout"] = ""
         self._open = {cell.control.fileno(), cell.out, cell.err}
-        self.deadline = self._started_s + timeout_s
+        # The program's time begins when its interpreter is there: waiting for that is not the program's doing.
+        come_up_s = 0.0 if cell.greeted else COME_UP_LIMIT_S if cell.fresh else COPY_LIMIT_S
+        self.deadline = self._started_s + max(timeout_s, come_up_s)
 
     def waits_for(self) -> list[tuple[int, int]]:
         """Descriptors and poll events."""
@@ -160,7 +164,7 @@ class Exchange:
 
     def expire(self) -> bool:
         """The deadline has passed: interrupt the program, the second time give up; whether it is finished."""
-        if self._interrupted or self._unsent:
+        if self._interrupted or self._unsent or not self.cell.greeted:
             for descriptor in self._streams:
                 self._read_stream(descriptor)
             self._ending = "timeout"
@@ -176,6 +180,7 @@ class Exchange:
         Raises:
             SandboxError: the cell never came up, or its fork server is dead.
         """
+        failed = self.cell.fresh and not self.cell.greeted  # in a copy, the program's hooks run before the greeting
         status: Status
         value: str | None = None
         error: str | None = None
@@ -187,6 +192,9 @@ class Exchange:
                 status, error, value = "timeout", late, None
         elif self._ending == "timeout":
             self.cell.kill()
+            if failed:
+                self.cell.server.dead = True
+                raise SandboxError(f"a cell of the local sandbox did not come up within {COME_UP_LIMIT_S:g} s")
             status, error = "timeout", late
         elif self._ending == "flood":
             self.cell.kill()
@@ -196,7 +204,7 @@ class Exchange:
             status, error = "crashed", "the program disturbed its interpreter's answer"
         else:
             ended = self.cell.reap()
-            if not self.cell.greeted:
+            if failed:
                 raise SandboxError(f"a cell of the local sandbox did not come up ({_how(ended)}): {self._text()[1]}")
             status, error = "crashed", f"the interpreter {_how(ended)}"
         out, err = self._text()
@@ -258,6 +266,7 @@ class Exchange:
                 return
             if not self.cell.greeted:
                 self.cell.greeted = True
+                self.deadline = time.monotonic() + self._timeout_s
                 data = data[1:]
             self._answer += data
             self._check()

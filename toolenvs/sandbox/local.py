@@ -12,13 +12,11 @@ from typing import Any
 
 from toolenvs.errors import ConfigError, ForkError, IsolationError, SandboxError, did_you_mean
 from toolenvs.sandbox import base, limits
-from toolenvs.sandbox.cell import Cell, Exchange, request
+from toolenvs.sandbox.cell import COPY_LIMIT_S, Cell, Exchange, request
 from toolenvs.sandbox.imports import kind
 from toolenvs.sandbox.pool import Pool
 from toolenvs.sandbox.result import Result
 from toolenvs.sandbox.turnstile import Turnstile
-
-_FORK_LIMIT_S = 5.0
 
 TIERS = ("fork", "namespace")
 """From the weakest to the strongest."""
@@ -220,7 +218,7 @@ class LocalSession(base.Session):
                 return LocalSession(self._box, self._seed)
             nonce = secrets.randbits(64)
             copy = self._cell.begin_copy(nonce)
-            exchange = Exchange(self._cell, self._box.limits, b"", nonce, _FORK_LIMIT_S)
+            exchange = Exchange(self._cell, self._box.limits, b"", nonce, COPY_LIMIT_S)
             _drive(exchange)
             self._forget_dead()
             refusal = exchange.refusal()
@@ -318,7 +316,7 @@ def _drive(exchange: Exchange) -> Result:
         left_s = exchange.deadline - time.monotonic()
         if left_s > 0 and poll.poll(left_s * 1000 + 1):
             continue
-        if exchange.pump() or exchange.expire():
+        if exchange.pump() or (time.monotonic() >= exchange.deadline and exchange.expire()):
             break
     return exchange.conclude()
 
@@ -330,7 +328,15 @@ async def _adrive(exchange: Exchange) -> Result:
     control = exchange.cell.control.fileno()
     reading: set[int] = set()
     timer: asyncio.TimerHandle | None = None
+    planned_s = 0.0
     writing = False
+
+    def plan() -> None:
+        nonlocal timer, planned_s
+        if timer is not None:
+            timer.cancel()
+        planned_s = exchange.deadline
+        timer = loop.call_at(loop.time() + planned_s - time.monotonic(), expire)
 
     def step() -> None:
         nonlocal writing
@@ -357,24 +363,24 @@ async def _adrive(exchange: Exchange) -> Result:
                 loop.add_writer(control, step)
             else:
                 loop.remove_writer(control)
+        if exchange.deadline != planned_s:
+            plan()
 
     def expire() -> None:
-        nonlocal timer
         if finished.done():
             return
         try:
-            done = exchange.pump() or exchange.expire()
+            done = exchange.pump() or (time.monotonic() >= exchange.deadline and exchange.expire())
         except BaseException as error:
             finished.set_exception(error)
             return
         if done:
             finished.set_result(None)
         else:
-            timer = loop.call_at(loop.time() + exchange.deadline - time.monotonic(), expire)
+            plan()
 
     try:
         step()
-        timer = loop.call_at(loop.time() + exchange.deadline - time.monotonic(), expire)
         await finished
     finally:
         if timer is not None:

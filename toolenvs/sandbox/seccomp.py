@@ -246,21 +246,18 @@ class Listener:
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
-        self.admitted = 0
-        """Forks that may still pass."""
 
-    def answer(self) -> None:
-        """Let the fork that waits pass if one is admitted, else fail it."""
+    def answer(self, admitted: int) -> int:
+        """Let the fork that waits pass if one is admitted, else fail it; how many may still pass."""
         asked = bytearray(self._NOTIFICATION.size)
         try:
             self._control(self._RECEIVE, asked)
             number = self._NOTIFICATION.unpack(asked)[0]
-            passes = self.admitted > 0
-            self.admitted -= passes
-            answer = (number, 0, 0, self._CONTINUE) if passes else (number, 0, -errno.EPERM, 0)
+            answer = (number, 0, 0, self._CONTINUE) if admitted else (number, 0, -errno.EPERM, 0)
             self._control(self._SEND, bytearray(self._RESPONSE.pack(*answer)))
         except OSError:
-            return  # the process went away meanwhile
+            return admitted  # the process went away meanwhile
+        return max(admitted - 1, 0)
 
     def _control(self, request: int, data: bytearray) -> None:
         while True:

@@ -13,6 +13,7 @@ import io
 import linecache
 import os
 import random
+import shutil
 import signal
 import socket
 import sys
@@ -26,7 +27,7 @@ from toolenvs.sandbox import seccomp, wire
 
 CONTROL_FD = 3
 _BUFFER_BYTES = 8_192
-_EARLY_S = 0.05  # an interrupt this long before the deadline was meant for an earlier program
+_COPY_PREFIX = ".copy-"
 _HERE = os.path.dirname(__file__)
 
 
@@ -113,7 +114,7 @@ class Worker:
 
     def __init__(self, output_chars: int) -> None:
         self._output_chars = output_chars
-        self._deadline = float("inf")
+        self._interruptible_s = float("inf")
         self._cells = 0
         self._control = socket.socket(fileno=CONTROL_FD)
         self._main = types.ModuleType("__main__")
@@ -154,7 +155,7 @@ class Worker:
         self._control.sendall(header + value_bytes + error_bytes)
 
     def _interrupt(self, *_: object) -> None:
-        if time.monotonic() >= self._deadline - _EARLY_S:
+        if time.monotonic() >= self._interruptible_s:
             raise KeyboardInterrupt
 
     def _run(self, code: str, stdin: bytes, timeout_s: float, final: bool) -> tuple[int, bool, str | None, str | None]:
@@ -168,7 +169,8 @@ class Worker:
         failure: BaseException | None = None
         status, error = wire.OK, None
         try:
-            self._deadline = time.monotonic() + timeout_s
+            # An interrupt in the first half of its time was meant for the program before.
+            self._interruptible_s = time.monotonic() + timeout_s / 2
             try:
                 value = self._execute(code)
                 if final:
@@ -183,7 +185,7 @@ class Worker:
             status = wire.MEMORY if isinstance(raised, MemoryError) else wire.ERROR
             error = type(failure or raised).__name__
         finally:
-            self._deadline = float("inf")
+            self._interruptible_s = float("inf")
         failure = None
         truncated = out.truncated or err.truncated
         if value is not None and len(value) > self._output_chars:
@@ -248,9 +250,7 @@ class Worker:
         random.setstate(state)
         if numpy_state is not None:
             sys.modules["numpy"].random.set_state(numpy_state)
-        folder = f"/tmp/.{os.getpid()}"
-        os.mkdir(folder)
-        os.chdir(folder)  # relative names are the copy's own from here on
+        _own_folder()
         os.write(hello, wire.HELLO)
         os.close(hello)
         self._control.sendall(wire.HELLO)
@@ -262,6 +262,16 @@ def reseed(seed: int) -> None:
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed(seed % 2**32)
+
+
+def _own_folder() -> None:
+    """Make relative names this copy's own; remove what copies that have ended left."""
+    for name in os.listdir("/tmp"):
+        if name.startswith(_COPY_PREFIX) and not os.path.exists(f"/proc/{name.removeprefix(_COPY_PREFIX)}"):
+            shutil.rmtree(f"/tmp/{name}", ignore_errors=True)
+    folder = f"/tmp/{_COPY_PREFIX}{os.getpid()}"
+    os.makedirs(folder, exist_ok=True)
+    os.chdir(folder)
 
 
 def _fork_and_vanish() -> None:
@@ -276,6 +286,8 @@ def _fork_and_vanish() -> None:
 
 def _obstacle(expected: set[int]) -> str | None:
     """What makes this interpreter impossible to copy faithfully, or None."""
+    if not os.path.exists("/proc/self/task"):
+        return "there is no /proc here to find out what it holds"
     if _thread._count() or threading.active_count() > 1 or len(os.listdir("/proc/self/task")) > 1:
         return "the program holds threads"
     for name in map(int, os.listdir("/proc/self/fd")):

@@ -16,6 +16,7 @@ import signal
 import socket
 import struct
 import sys
+import time
 import traceback
 from typing import Any
 
@@ -25,6 +26,7 @@ from toolenvs.sandbox.walls import Plan, Walls
 _CONTROL_FD = 3
 _MAX_FDS = 4
 _CREDENTIALS = struct.Struct("3i")  # struct ucred: pid, uid, gid
+_HELLO_LIMIT_S = 1.0  # for a copy that was ordered to end before it said who it is
 
 
 class Listed(importlib.machinery.FileFinder):
@@ -49,9 +51,11 @@ class Server:
         self._ended: dict[int, int] = {}  # cell -> wait status, until the host has asked
         self._awaited: set[int] = set()  # cells whose end the host waits for
         self._slots: dict[int, int] = {}  # cell -> slot, the lowest free number
-        self._families: dict[int, int] = {}  # cell -> the one that it was copied from in the end
+        self._families: dict[int, int] = {}  # copies and copied cells -> process that all of them stem from
+        self._admitted: dict[int, int] = {}  # family -> forks that may still pass
+        self._doomed: dict[int, float] = {}  # copies to be killed when they say hello, or at that time
         self._asks: dict[int, tuple[int, socket.socket]] = {}  # descriptor -> cell whose listener comes there
-        self._listeners: dict[int, tuple[int, seccomp.Listener]] = {}  # descriptor -> cell and listener
+        self._listeners: dict[int, tuple[int, seccomp.Listener]] = {}  # descriptor -> family and listener
         self._hellos: dict[int, tuple[int, socket.socket]] = {}  # descriptor -> cell that will say hello there
         self._poll = select.poll()
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -63,23 +67,30 @@ class Server:
         self._poll.register(self._control, select.POLLIN)
         self._poll.register(self._wake_read, select.POLLIN)
         while True:
-            ready = dict(self._poll.poll())
+            ready = dict(self._poll.poll(_HELLO_LIMIT_S * 1000 if self._doomed else None))
+            # Sorted before anything is closed or opened, since descriptors' numbers come back.
+            asks, hellos, listeners = (
+                ready.keys() & known.keys() for known in (self._asks, self._hellos, self._listeners)
+            )
+            for descriptor in asks:
+                self._listen(descriptor)
+            for descriptor in hellos:
+                self._welcome(descriptor)
             if self._wake_read in ready:
                 os.read(self._wake_read, 4096)
                 self._bury()
-            # Orders first: the host admits a fork before it asks for it.
+            # Orders before forks: the host admits a fork before it asks for it.
             if self._control.fileno() in ready and not self._obey():
                 return
-            for descriptor in ready.keys() & self._asks.keys():
-                self._listen(descriptor)
-            for descriptor in ready.keys() & self._hellos.keys():
-                self._welcome(descriptor)
-            for descriptor in ready.keys() & self._listeners.keys():
+            self._end_doomed()
+            for descriptor in listeners:
+                family, listener = self._listeners[descriptor]
                 if ready[descriptor] & select.POLLIN:
-                    self._listeners[descriptor][1].answer()
+                    self._admitted[family] = listener.answer(self._admitted.get(family, 0))
                 else:  # nobody is left who could fork
                     self._poll.unregister(descriptor)
                     del self._listeners[descriptor]
+                    self._admitted.pop(family, None)
                     os.close(descriptor)
 
     def _obey(self) -> bool:
@@ -101,16 +112,18 @@ class Server:
             self._admit(cell, other, descriptors[0])
         elif order == wire.INTERRUPT:
             if cell in self._cells:
-                os.kill(self._cells[cell], signal.SIGINT)
+                _send_signal(self._cells[cell], signal.SIGINT)
         else:
             if order == wire.REAP:
                 self._awaited.add(cell)
             if cell in self._cells:
-                os.kill(self._cells[cell], signal.SIGKILL)
+                _send_signal(self._cells[cell], signal.SIGKILL)
                 if order == wire.KILL:
                     self._forget(cell)
+            elif any(cell == expected for expected, _ in self._hellos.values()):
+                self._doomed[cell] = time.monotonic() + _HELLO_LIMIT_S
             else:
-                self._call_off(cell)
+                self._families.pop(cell, None)
                 self._tell(cell, self._ended.pop(cell, 0))
 
     def _spawn(self, cell: int, descriptors: list[int], *, forkable: bool) -> None:
@@ -148,7 +161,7 @@ class Server:
         _, descriptors, _, _ = socket.recv_fds(ask, 1, 1)
         ask.close()
         for passed in descriptors:
-            self._listeners[passed] = cell, seccomp.Listener(passed)
+            self._listeners[passed] = self._cells.get(cell, 0), seccomp.Listener(passed)
             self._poll.register(passed, select.POLLIN)
 
     def _admit(self, cell: int, parent: int, descriptor: int) -> None:
@@ -157,11 +170,11 @@ class Server:
         hello.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self._hellos[descriptor] = cell, hello
         self._poll.register(descriptor, select.POLLIN)
-        family = self._families.setdefault(parent, parent)
-        self._families[cell] = family
-        for owner, listener in self._listeners.values():
-            if owner == family:
-                listener.admitted = 2
+        family = self._families.get(parent) or self._cells.get(parent)
+        if family is None:
+            return  # it ended; nobody will say hello
+        self._families[parent] = self._families[cell] = family
+        self._admitted[family] = self._admitted.get(family, 0) + 2
 
     def _welcome(self, descriptor: int) -> None:
         """Learn from the kernel which process a copy is."""
@@ -175,20 +188,40 @@ class Server:
                 if pid and pid not in self._pids:
                     self._cells[cell] = pid
                     self._pids[pid] = cell
+        self._settle(self._families.get(cell, 0))
+        if cell in self._doomed:
+            self._doomed[cell] = 0.0
 
-    def _call_off(self, cell: int) -> None:
-        """If `cell` is a copy that never said who it is, kill every child that is nobody known."""
-        for descriptor, (expected, hello) in list(self._hellos.items()):
-            if expected == cell:
-                del self._hellos[descriptor]
-                self._poll.unregister(descriptor)
-                hello.close()
-                for name in filter(str.isdigit, os.listdir("/proc")):
-                    with contextlib.suppress(OSError, IndexError):
-                        with open(f"/proc/{name}/stat") as stat:
-                            parent = int(stat.read().rpartition(")")[2].split()[1])
-                        if parent == os.getpid() and int(name) not in self._pids:
-                            os.kill(int(name), signal.SIGKILL)
+    def _end_doomed(self) -> None:
+        """Kill the copies that were ordered to end before they were known, now that they are or should be."""
+        now_s = time.monotonic()
+        for cell in [cell for cell, at_s in self._doomed.items() if at_s <= now_s]:
+            del self._doomed[cell]
+            for descriptor, (expected, hello) in list(self._hellos.items()):
+                if expected == cell:
+                    del self._hellos[descriptor]
+                    self._poll.unregister(descriptor)
+                    hello.close()
+                    self._settle(self._families.get(cell, 0))
+            if cell in self._cells:
+                _send_signal(self._cells[cell], signal.SIGKILL)
+                if cell not in self._awaited:
+                    self._forget(cell)
+            else:
+                self._families.pop(cell, None)
+                self._tell(cell, self._ended.pop(cell, 0))
+
+    def _settle(self, family: int) -> None:
+        """Unless a copy is being made: admit no fork, and kill whatever a family has forked beside ordered copies."""
+        if not family or any(self._families.get(cell) == family for cell, _ in self._hellos.values()):
+            return
+        self._admitted.pop(family, None)
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError, IndexError):
+                with open(f"/proc/{name}/stat") as stat:
+                    session = int(stat.read().rpartition(")")[2].split()[3])  # no program can leave its own
+                if session == family and int(name) not in self._pids:
+                    os.kill(int(name), signal.SIGKILL)
 
     def _bury(self) -> None:
         while True:
@@ -202,7 +235,7 @@ class Server:
             if cell is None:
                 continue
             self._slots.pop(cell, None)
-            self._families.pop(cell, None)
+            self._settle(self._families.pop(cell, 0))
             if self._cells.pop(cell, None) is None:
                 continue  # killed and forgotten
             self._ended[cell] = status
@@ -216,6 +249,11 @@ class Server:
         if cell in self._awaited:
             self._awaited.discard(cell)
             self._control.send(wire.REPORT.pack(wire.EXIT, cell, status))
+
+
+def _send_signal(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):  # a copy may have ended before it was known
+        os.kill(pid, number)
 
 
 def _nothing(*_: object) -> None:
