@@ -196,6 +196,26 @@ print(written)
     assert box.run(program).stdout == ("['/tmp']\n" if box.tier == "namespace" else "[]\n")
 
 
+def test_no_folder_is_shared_and_writable(box: LocalBox) -> None:
+    program = """
+import os, sys
+written, seen = [], 0
+for root in ("/", *sys.path):
+    for folder, inner, _ in os.walk(root):
+        inner[:] = [name for name in inner if os.path.join(folder, name) not in ("/proc", "/tmp", "/sys", "/dev")]
+        seen += 1
+        if seen > 5000:
+            break
+        try:
+            os.close(os.open(folder + "/.written", os.O_WRONLY | os.O_CREAT))
+            written.append(folder)
+        except OSError:
+            pass
+print(seen > 50, written)
+"""
+    assert box.run(program, timeout_s=30).stdout == "True []\n"
+
+
 def test_only_what_programs_need_can_be_read(box: LocalBox) -> None:
     program = """
 import os

@@ -118,8 +118,9 @@ def _packages() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
 @cache
 def _interpreter() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What the interpreter itself needs to read, and what lies within that and is no program's business."""
-    standard = [os.path.realpath(sysconfig.get_path(key)) for key in ("stdlib", "platstdlib")]
     base = os.path.realpath(sys.base_prefix)
+    of_base = {"platbase": sys.base_exec_prefix}  # not the virtual environment's
+    standard = [os.path.realpath(sysconfig.get_path(key, vars=of_base)) for key in ("stdlib", "platstdlib")]
     libraries = [
         path
         for folder in ("/lib", "/usr/lib", "/lib64", "/usr/lib64")

@@ -59,7 +59,9 @@ def enter(readable: Sequence[str], hidden: Sequence[str], packages: Sequence[str
     _mount_proc()
     kernel.unmount(_OLD_ROOT)
     os.rmdir(_OLD_ROOT)
-    kernel.mount("none", "/", "", _READ_ONLY | kernel.MS_NOSUID | kernel.MS_NODEV)
+    # Only now, when everything has its place: what stays writable would be shared by all cells.
+    for folder in (*(item for item in hidden if os.path.ismount(item)), "/"):
+        kernel.mount("none", folder, "", _READ_ONLY | kernel.MS_NOSUID | kernel.MS_NODEV)
 
 
 _READ_ONLY = kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY
