@@ -1,7 +1,11 @@
 """`toolenvs eval` with scripts and with a tiny model."""
 
 import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,6 +77,49 @@ def test_a_model_folder_samples_tokens(run, tmp_path: Path) -> None:
     for trajectory in read_trajectories(out / "trajectories.jsonl"):
         assert trajectory.tokens is not None
         assert 0 < (trajectory.tokens.mask == 1).sum() <= 5 * len(trajectory.turn_rewards)
+
+
+class _Endpoint(HTTPServer):
+    """Answers every chat request with the same message, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.bodies: list[dict[str, Any]] = []
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Endpoint
+
+    def do_POST(self) -> None:
+        self.server.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        body = json.dumps({"choices": [{"message": {"content": "\\boxed{none}"}, "finish_reason": "stop"}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def endpoint() -> Iterator[_Endpoint]:
+    with _Endpoint() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_a_model_behind_an_endpoint(run, endpoint: _Endpoint) -> None:
+    url = f"http://127.0.0.1:{endpoint.server_port}/v1"
+    result = run(
+        "eval", "ReTool-v0", "--agent", "openai:some/model", "--base-url", url, "--tasks", 2, "--temperature", 0.25
+    )  # fmt: skip
+    assert result.exit_code == 0
+    assert _row(result.output, "success").startswith("0.000 ")
+    assert [(body["model"], body["temperature"]) for body in endpoint.bodies] == [("some/model", 0.25)] * 2
 
 
 @pytest.mark.parametrize(

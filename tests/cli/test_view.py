@@ -43,3 +43,9 @@ def test_what_is_not_there(run, arguments: tuple[str, ...], told: str) -> None:
     result = run("view", *arguments)
     assert result.exit_code == 2
     assert told in result.stderr
+
+
+def test_an_output_that_cannot_be_written(run, folder: Path) -> None:
+    result = run("view", folder, "--out", folder)
+    assert result.exit_code == 2
+    assert f"--out {folder} not be written" in result.stderr

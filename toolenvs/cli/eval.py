@@ -89,6 +89,10 @@ def _fresh(folder: Path) -> Path:
     path = folder / "trajectories.jsonl"
     if path.exists():
         raise ConfigError(f"{folder} holds an evaluation already: give another --out")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"--out {folder} cannot be a folder: {error}") from error
     return path
 
 

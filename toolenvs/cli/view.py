@@ -21,7 +21,10 @@ def view(
     """Write trajectories to one self-contained HTML file, which needs neither network nor server."""
     codec = None if tokenizer is None else _codec(tokenizer)
     source = _source(path)
-    embedded, total = viewer.write(out, read_trajectories(source), title=path.name, limit=limit, codec=codec)
+    try:
+        embedded, total = viewer.write(out, read_trajectories(source), title=path.name, limit=limit, codec=codec)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read, or --out {out} not be written: {error}") from error
     note = "" if embedded == total else f" of {total}; --limit embeds more"
     typer.echo(f"{out}: {embedded} episodes{note}, {out.stat().st_size / 1e6:.2f} MB")
 
