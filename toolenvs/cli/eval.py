@@ -1,5 +1,6 @@
 """`toolenvs eval`: how often an agent succeeds, with its uncertainty."""
 
+import asyncio
 import json
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -11,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from toolenvs import __version__, blueprint, loop
+from toolenvs import __version__, blueprint
 from toolenvs.cli.agents import KINDS, Sampling, open_agent
 from toolenvs.cli.measures import Measures, measure
 from toolenvs.cli.options import Overrides, PageId, Seed, overrides
@@ -58,12 +59,11 @@ def evaluate(
             if write:
                 write(trajectory)
 
-        try:
-            trajectories = loop.run(
-                collect(env, opened.build(env), chosen, n=n, seed=seed, concurrency=concurrency, on_trajectory=ended)
-            )
-        finally:
-            loop.run(env.close())
+        runner = stack.enter_context(asyncio.Runner())
+        stack.callback(lambda: runner.run(env.close()))
+        trajectories = runner.run(
+            collect(env, opened.build(env), chosen, n=n, seed=seed, concurrency=concurrency, on_trajectory=ended)
+        )
 
     result = measure(trajectories, n)
     setting = {
