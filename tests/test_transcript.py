@@ -49,10 +49,12 @@ def test_empty_segments_are_refused() -> None:
 
 
 def test_rendering_shows_authors_and_escapes_what_they_wrote() -> None:
-    transcript = _transcript().append([Segment(Author.TOOL, "<script>\x1b[31m", 2)])
+    transcript = _transcript().append([Segment(Author.TOOL, "<script>\x1b[31m\x9b2J\r\a\ud800", 2)])
     page = render.html(transcript)
     assert "<script>" not in page
     assert '<span class="policy unscored" title="policy, turn 1">&lt;fake&gt;</span>' in page
-    assert "\x1b[31m" not in render.ansi(transcript)
+    shown = render.ansi(transcript)
+    assert "\u241b[31m" in shown
+    assert not set("\x9b\r\a\ud800") & set(shown)
     for author in Author:
         assert f'class="{author.value}' in page

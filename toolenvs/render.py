@@ -6,6 +6,9 @@ from toolenvs.transcript import Author, Segment, Transcript
 
 _ANSI = {Author.PROMPT: "90", Author.POLICY: "32", Author.TOOL: "36", Author.HARNESS: "35"}
 _UNSCORED = "9"  # crossed out
+# Control characters that a program printed are shown, and do nothing to the terminal.
+_VISIBLE = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\n\t"}
+_VISIBLE |= dict.fromkeys((*range(127, 160), *range(55296, 57344)), "�")
 
 CSS = """
 .transcript { white-space: pre-wrap; overflow-wrap: anywhere; font: 13px/1.5 ui-monospace, monospace; }
@@ -24,8 +27,7 @@ def ansi(transcript: Transcript) -> str:
 
 def _coloured(segment: Segment) -> str:
     codes = _ANSI[segment.author] + ("" if segment.scored else f";{_UNSCORED}")
-    text = segment.text.replace("\x1b", "\u241b")  # a program's own escape codes stay visible and do nothing
-    return f"\x1b[{codes}m{text}\x1b[0m"
+    return f"\x1b[{codes}m{segment.text.translate(_VISIBLE)}\x1b[0m"
 
 
 def html(transcript: Transcript) -> str:

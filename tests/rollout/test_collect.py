@@ -182,6 +182,9 @@ async def test_trajectories_on_disk(tmp_path: Path, byte_codec: TokenCodec) -> N
     with TrajectoryWriter(path) as writer:
         writer.write(kept[0])
     assert len(list(read_trajectories(path))) == 4
+    (path.parent / "metrics.jsonl").write_text("{}\n")
+    (path.parent / "a.jsonl").write_bytes(whole[:-20])  # torn files do not hide those behind them
+    assert len(list(read_trajectories(tmp_path))) == 3 + 4
     path.write_text("{}\n")
     with pytest.raises(ConfigError, match=r"trajectories.jsonl, line 1: not a trajectory"):
         list(read_trajectories(path))

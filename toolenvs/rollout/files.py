@@ -9,6 +9,8 @@ from typing import Self
 from toolenvs.errors import ConfigError, TranscriptError
 from toolenvs.rollout.trajectory import Trajectory
 
+_METRICS = "metrics.jsonl"
+
 
 class TrajectoryWriter:
     """Appends trajectories to a file.
@@ -42,20 +44,22 @@ class TrajectoryWriter:
 
 
 def read_trajectories(path: str | Path) -> Iterator[Trajectory]:
-    """The trajectories of a file, or of every .jsonl file below a folder, in order. A torn last line is left out.
+    """The trajectories of a file, or of every .jsonl file below a folder but its metrics, in order.
+
+    A torn last line is left out.
 
     Raises:
         ConfigError: there is no such file, or a line in it is no trajectory; the message names file and line.
     """
     root = Path(path)
-    files = sorted(root.rglob("*.jsonl")) if root.is_dir() else [root]
+    files = sorted(set(root.rglob("*.jsonl")) - set(root.rglob(_METRICS))) if root.is_dir() else [root]
     for file in files:
         if not file.is_file():
             raise ConfigError(f"there are no trajectories at {file}")
         with file.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, start=1):
                 if not line.endswith("\n"):
-                    return
+                    break
                 try:
                     yield Trajectory.from_json(json.loads(line))
                 except (ValueError, KeyError, TypeError, TranscriptError) as error:
