@@ -1,5 +1,6 @@
 """A host worth attacking: a secret, a victim process, sockets; and one box per tier that works here."""
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -50,7 +51,8 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     listeners = [socket.socket(), socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)]
     listeners[0].bind(("127.0.0.1", 0))
     listeners[1].bind(str(path))
-    listeners[2].bind("\0tenv-decoy")
+    decoy = f"tenv-decoy-{os.getpid()}"  # abstract names are one to a machine, and others may be testing too
+    listeners[2].bind(f"\0{decoy}")
     path.chmod(0o777)
     for listener in listeners:
         listener.listen()
@@ -67,6 +69,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
             "@SECRET@": secret,
             "@SECRETW@": world_readable,
             "@PROOF@": proof,
+            "tenv-decoy": decoy,
         }
         for placeholder, value in filled.items():
             text = text.replace(placeholder, str(value))
@@ -76,6 +79,8 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     victim.kill()
     victim.wait()
     for listener in listeners:
+        with contextlib.suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)  # or the thread in `accept` keeps it open
         listener.close()
 
 
