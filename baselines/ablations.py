@@ -79,7 +79,7 @@ def run(script: str, recipe: str, output: Path, seed: int, options: list[str]) -
 
 
 def report(output: Path, results: Path, seeds: list[int]) -> None:
-    """One plot of held-out success against steps, one table of where each run ended."""
+    """One plot of success against steps, one table of held-out success where each run ended."""
     from matplotlib.figure import Figure
 
     results.mkdir(parents=True, exist_ok=True)
@@ -95,11 +95,14 @@ def report(output: Path, results: Path, seeds: list[int]) -> None:
             metrics = read_metrics(folder(output, condition, seed))
             points = [(line["step"], line["test_success"]) for line in metrics if "test_success" in line]
             label = condition if seed == seeds[0] else None
-            axes.plot(*zip(*points, strict=True), color=colour, label=label, linewidth=1.5, alpha=0.8)
+            steps = [(line["step"], line["success"]) for line in metrics if "success" in line]
+            axes.plot(*zip(*steps, strict=True), color=colour, linewidth=0.9, alpha=0.6)
+            axes.plot(*zip(*points, strict=True), "o", color=colour, label=label, markersize=5, alpha=0.8)
             ended.setdefault(condition, []).append(points[-1][1])
         values = " | ".join(f"{value:.3f}" for value in ended[condition])
         lines.append(f"| {condition} | {values} | {np.mean(ended[condition]):.3f} |")
-    axes.set(xlabel="GRPO step", ylabel="held-out success", ylim=(0, 1.02), title="ReTool-v0, tiny policy")
+    title = "ReTool-v0, tiny policy: rollouts (lines) and held-out tasks (dots)"
+    axes.set(xlabel="GRPO step", ylabel="success", ylim=(-0.03, 1.02), title=title)
     axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(results / "ablations.png", dpi=120)
