@@ -94,6 +94,8 @@ def main() -> None:
         cpu_per_call("stateless print", box, PRINT)
         cpu_per_call("stateless sympy import", box, "import sympy")
         asyncio.run(asynchronous(box))
+        if box.tier == "fork":  # it refuses forks
+            return
         with box.session() as session:
 
             def fork_and_call() -> None:
