@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from toolenvs import assets
 from toolenvs.train.metrics import read_metrics
@@ -36,6 +37,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
     args = parser.parse_args()
+    torch.set_num_threads(1)
     load_policy(TINY)
     with ThreadPoolExecutor(args.jobs) as pool:
         list(pool.map(lambda seed: cold_start(args.output, seed), args.seeds))

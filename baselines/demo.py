@@ -19,6 +19,7 @@ import grpo
 import numpy as np
 import sft
 import torch
+import transformers
 from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
@@ -45,6 +46,8 @@ def main() -> None:
     started_s = time.perf_counter()
     shutil.rmtree(args.output, ignore_errors=True)
     console = Console()
+    transformers.utils.logging.disable_progress_bar()
+    torch.set_num_threads(1)  # at this size a second thread gains little alone, and loses much beside anything else
 
     console.rule("1. A tiny transformer learns to copy text (no tool, no tags)")
     with tqdm(desc="base phase", unit="step") as bar:
@@ -88,7 +91,7 @@ def main() -> None:
     console.print(f"learning curve   {args.output}/curve.png")
     console.print(f"episodes         {args.output}/episodes.html (open it in a browser)")
     console.print(f"trajectories     {args.output}/held_out/, {args.output}/grpo/trajectories/")
-    console.print(f"{time.perf_counter() - started_s:.0f} s in all, {torch.get_num_threads()} CPU threads")
+    console.print(f"{time.perf_counter() - started_s:.0f} s in all")
 
 
 def held_out_episodes(folder: Path, settings: Any, tasks: int) -> list[Trajectory]:
