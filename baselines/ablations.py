@@ -81,7 +81,7 @@ def run(script: str, recipe: str, output: Path, seed: int, options: list[str]) -
 
 
 def report(output: Path, results: Path, seeds: list[int]) -> None:
-    """One plot of success against steps, one table of held-out success where each run ended."""
+    """One plot of success against steps; a table, printed, of held-out success where each run ended."""
     from matplotlib.figure import Figure
 
     results.mkdir(parents=True, exist_ok=True)
@@ -109,7 +109,6 @@ def report(output: Path, results: Path, seeds: list[int]) -> None:
     axes.legend()
     figure.savefig(results / "ablations.png", dpi=120)
     (results / "ablations.json").write_text(json.dumps({"seeds": seeds, "held_out_success": ended}, indent=1) + "\n")
-    (results / "ablations.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("\n".join(lines))
 
 
