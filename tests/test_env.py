@@ -11,7 +11,6 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import toolenvs
-from toolenvs import loop
 from toolenvs.assets import page_files
 from toolenvs.env import ToolEnv
 from toolenvs.errors import InfrastructureError, PageError, SandboxError, TaskError
@@ -244,10 +243,3 @@ def test_a_page_of_ones_own(tmp_path: object) -> None:
         env.close()
     finally:
         gym.registry.pop("mine/Mine-v0")
-
-
-def test_runs_on_the_loop_of_each_thread() -> None:
-    async def answer() -> int:
-        return 42
-
-    assert loop.run(answer()) == 42

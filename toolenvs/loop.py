@@ -40,7 +40,14 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     mine = _kept.mine
     if mine is None or mine.pid != os.getpid():
         mine = _kept.mine = _Loop()
-    return mine.loop.run_until_complete(coroutine)
+    task = mine.loop.create_task(coroutine)
+    try:
+        return mine.loop.run_until_complete(task)
+    except BaseException:
+        if not task.done():  # interrupted from outside, as by Ctrl-C: nothing may go on in the next call
+            task.cancel()
+            mine.loop.run_until_complete(asyncio.wait([task]))
+        raise
 
 
 def _background() -> asyncio.AbstractEventLoop:

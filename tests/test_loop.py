@@ -1,0 +1,68 @@
+"""Coroutines from blocking code: on a loop of each thread, beside a running loop, and interrupted."""
+
+import asyncio
+import os
+import signal
+import threading
+
+import pytest
+
+from toolenvs import loop
+from toolenvs.env import ToolEnv
+
+
+async def _which() -> asyncio.AbstractEventLoop:
+    return asyncio.get_running_loop()
+
+
+def test_a_thread_keeps_its_loop_and_another_has_its_own() -> None:
+    mine = loop.run(_which())
+    assert loop.run(_which()) is mine
+    others: list[asyncio.AbstractEventLoop] = []
+    thread = threading.Thread(target=lambda: others.append(loop.run(_which())))
+    thread.start()
+    thread.join()
+    assert others[0] is not mine
+    assert others[0].is_closed()
+
+
+async def test_beside_a_running_loop() -> None:
+    assert loop.run(_which()) is not asyncio.get_running_loop()
+
+
+def test_exceptions_come_through() -> None:
+    async def fail() -> None:
+        raise LookupError("here")
+
+    with pytest.raises(LookupError, match="here"):
+        loop.run(fail())
+
+
+def test_an_interrupt_ends_what_was_running() -> None:
+    cancelled = []
+
+    async def wait() -> None:
+        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.append(True)
+            raise
+
+    with pytest.raises(KeyboardInterrupt):
+        loop.run(wait())
+    assert cancelled == [True]
+
+
+def test_an_environment_survives_an_interrupted_step() -> None:
+    env = ToolEnv("ReTool-v0", session="stateful")
+    env.reset(seed=0)
+    env.step("<code>x = 1</code>")
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        env.step("<code>import time; time.sleep(30)</code>")
+    assert "42" in env.step("<code>print(6 * 7)</code>")[0]
+    env.reset(seed=0)
+    assert "42" in env.step("<code>print(6 * 7)</code>")[0]
+    env.close()
