@@ -53,6 +53,10 @@ class Session:
         code = arguments["code"]
         if code == "die":
             raise SandboxError("the sandbox is gone")
+        if code == "bug":
+            raise ZeroDivisionError("in the tool itself")
+        if code == "late":
+            raise TimeoutError("of the tool's own")
         if code == "refuse":
             raise ToolError("not like this")
         if code == "hang":
@@ -87,11 +91,26 @@ async def test_infrastructure_is_never_the_models_failure(blueprint: Blueprint) 
     assert episode.verdict is None
 
 
-@pytest.mark.parametrize("how", ["verdict", "raises"])
+@pytest.mark.parametrize(("code", "fault"), [("bug", "ZeroDivisionError: in the"), ("late", "TimeoutError: of the")])
+async def test_any_other_failure_of_a_tool_is_infrastructure_too(blueprint: Blueprint, code: str, fault: str) -> None:
+    turn = await Episode(blueprint, TASK).step(call(code))
+    assert turn.ending == "infrastructure"
+    assert fault in str(turn.fault)
+
+
+async def test_a_wrong_set_up_is_raised() -> None:
+    no_gold = Episode(toolenvs.load("ReTool-v0"), Task(id="t", question="q"))
+    with pytest.raises(TaskError, match="no gold answer"):
+        await no_gold.step(ANSWER)
+
+
+@pytest.mark.parametrize("how", ["verdict", "raises", "breaks"])
 async def test_a_judge_that_fails_is_no_zero(blueprint: Blueprint, how: str) -> None:
     async def judge(moment: Any) -> Verdict:
         if how == "raises":
             raise JudgeError("no verdict")
+        if how == "breaks":
+            raise ZeroDivisionError("in the judge")
         return Verdict(False, Reason.JUDGE_ERROR)
 
     blueprint.judge = judge

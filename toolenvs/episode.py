@@ -13,7 +13,7 @@ from typing import Any
 
 from toolenvs.blueprint import Blueprint
 from toolenvs.budget import Meter, Usage, cut, cut_tokens
-from toolenvs.errors import ForkError, InfrastructureError, JudgeError, TaskError, ToolError
+from toolenvs.errors import ForkError, InfrastructureError, JudgeError, TaskError, ToolenvsError, ToolError
 from toolenvs.protocols.base import Call, Observation, Reply
 from toolenvs.protocols.markers import neutralize
 from toolenvs.rewards.moment import Moment
@@ -196,12 +196,13 @@ class Episode:
         started_s = time.perf_counter()
         try:
             result = await self._run(call)
-        except InfrastructureError as error:
+        except Exception as error:
+            fault = _fault(error)
             seconds = time.perf_counter() - started_s
             made = ToolCall(
                 tool=call.tool, arguments=call.arguments, result="", status="infrastructure", seconds=seconds
             )
-            return await self._finish(written, ending="infrastructure", calls=(made,), fault=str(error))
+            return await self._finish(written, ending="infrastructure", calls=(made,), fault=fault)
         observation = self._wrap(call, result.text)
         made = ToolCall(
             tool=call.tool,
@@ -231,6 +232,8 @@ class Episode:
         except ToolError as error:
             return ToolResult(text=str(error), status="error")
         except TimeoutError:
+            if not self.meter.overdue:  # the tool's own, not the episode's
+                raise
             return ToolResult(text="", status="timeout")
 
     def _malformed_observation(self, reason: str) -> Observation | str:
@@ -322,8 +325,8 @@ class Episode:
                 if self.verdict.failed:
                     raise JudgeError(f"the judge failed on task {self.task.id!r}")
                 terms = self.blueprint.reward_terms(self._moment(malformed=malformed))
-            except JudgeError as error:
-                self.ending, self.verdict, fault = "infrastructure", None, str(error)
+            except Exception as error:
+                self.ending, self.verdict, fault = "infrastructure", None, _fault(error)
         await self.close()
         return Turn(
             observation="",
@@ -418,6 +421,15 @@ class Episode:
         sessions, self._sessions = self._sessions, {}
         for session in sessions.values():
             await session.close()
+
+
+def _fault(error: Exception) -> str:
+    """What failed, in words; an error that tells of a wrong set-up is raised again: every episode would meet it."""
+    if isinstance(error, InfrastructureError):
+        return str(error)
+    if isinstance(error, ToolenvsError):
+        raise error
+    return f"{type(error).__name__}: {error}"
 
 
 def _cut_at(action: str, stop: Sequence[str]) -> str:
