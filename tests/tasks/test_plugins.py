@@ -1,5 +1,7 @@
 """A schema or a generator is added by adding a file: no list is edited."""
 
+import copy
+import pickle
 import sys
 
 import pytest
@@ -53,3 +55,10 @@ def test_a_new_generator_is_found(add):
     for split in ("train", "test"):
         for task in tasks.load("successor", split=split, size=5, high=10**6):
             assert task.question == f"What comes after {int(task.gold) - 1}?"
+
+
+def test_a_set_of_a_new_generator_pickles_although_its_problems_come_from_a_closure(add):
+    add(generators, "successor", GENERATOR)
+    made = tasks.load("successor", size=5, high=10**6)
+    for again in (pickle.loads(pickle.dumps(made)), copy.deepcopy(made)):
+        assert list(again) == list(made)

@@ -5,6 +5,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from inspect import signature
 from typing import Any, Literal, get_args
 
@@ -55,15 +56,29 @@ def split_of(question: str) -> Split:
 
 
 class GeneratedTaskSet:
-    """A `TaskSet` that holds no tasks: each is made when it is asked for."""
+    """A `TaskSet` that holds no tasks: each is made when it is asked for. Copies and pickles hold its options only."""
 
-    def __init__(self, generator: str, *, split: str, seed: int, size: int, make: Callable[[Draws], Problem]) -> None:
+    def __init__(
+        self,
+        generator: str,
+        *,
+        split: str,
+        seed: int,
+        size: int,
+        make: Callable[..., Callable[[Draws], Problem]],
+        options: Mapping[str, Any],
+    ) -> None:
         self.name = f"{generator}/{split}/{seed}"
         self._generator = generator
         self._split = split
         self._seed = seed
         self._size = size
-        self._make = make
+        self._options = dict(options)
+        self._make = make(**options)
+
+    def __reduce__(self) -> tuple[Any, ...]:  # by name: what a generator's `make` returns may be a closure
+        again = partial(generate, split=self._split, seed=self._seed, size=self._size, **self._options)
+        return again, (self._generator,)
 
     def __len__(self) -> int:
         return self._size
@@ -135,4 +150,4 @@ def generate(
     count = DEFAULT_SIZES[split] if size is None else size
     require_whole_number(count, f"generator {generator!r}: size", 1, _MAX_SIZE)
     require_whole_number(seed, f"generator {generator!r}: seed", -_MAX_SEED, _MAX_SEED)
-    return GeneratedTaskSet(generator, split=split, seed=seed, size=count, make=make(**options))
+    return GeneratedTaskSet(generator, split=split, seed=seed, size=count, make=make, options=options)
