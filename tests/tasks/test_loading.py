@@ -20,6 +20,13 @@ def test_a_file_is_taken_whole_by_its_suffix(write, suffix):
     assert len(tasks.load(str(path), limit=2)) == 2
 
 
+@pytest.mark.parametrize(("suffix", "spelling"), [("jsonl", "JSONL"), ("json", "Json"), ("parquet", "PARQUET")])
+def test_suffixes_are_read_in_any_case(write, tmp_path, suffix, spelling):
+    path = write(f"train.{suffix}", QA)
+    path = path.rename(tmp_path / f"train.{spelling}")
+    assert list(tasks.load(path)) == list(tasks.load(tmp_path)) == list(tasks.from_rows(QA))
+
+
 @pytest.mark.parametrize(
     "names",
     [

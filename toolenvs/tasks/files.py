@@ -23,15 +23,16 @@ LocatedRow = tuple[str, object]
 
 
 def read_file(path: Path) -> Iterator[LocatedRow]:
-    """The rows of one file, by its suffix.
+    """The rows of one file, by its suffix, in capitals or not.
 
     Raises:
         TaskError: the suffix is unknown, or the file cannot be read as what it says.
         MissingExtraError: a Parquet file, and pyarrow is not installed.
     """
-    if path.suffix not in _READERS:
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
         raise TaskError(f"{path}: cannot tell its format; name it {', '.join(_READERS)}")
-    return locate(_READERS[path.suffix](path), str(path))
+    return locate(reader(path), str(path))
 
 
 def locate(numbered: Iterable[tuple[int, object]], name: str) -> Iterator[LocatedRow]:
@@ -93,7 +94,7 @@ def split_files(folder: Path, split: str) -> list[Path]:
     Raises:
         TaskError: there is none; the message lists the files that are there.
     """
-    files = sorted(path for path in folder.rglob("*") if path.suffix in _READERS and path.is_file())
+    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _READERS and path.is_file())
     names = {path: path.relative_to(folder) for path in files}
     chosen = [
         path
