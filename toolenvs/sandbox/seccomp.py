@@ -37,7 +37,7 @@ rename renameat renameat2 mkdir mkdirat rmdir unlink unlinkat link linkat symlin
 utime utimes utimensat futimesat truncate creat
 """.split()  # noqa: SIM905
 
-_FCNTL = (
+FCNTL = (
     0,
     1,
     2,
@@ -52,7 +52,7 @@ _FCNTL = (
     1030,
     1032,
 )  # dup, flags, locks, pipe size; not F_SETOWN: it sends signals
-_IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)  # TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX
+IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)  # TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX
 _CLONE_THREAD = 0x00010000
 _CLONE_NEW_ANY = 0x7E020080  # every CLONE_NEW* flag
 _ACCESS_FOR_WRITING = 0o3 | 0o100 | 0o1000 | 0o20000000  # access mode, O_CREAT, O_TRUNC, the bit of O_TMPFILE
@@ -117,8 +117,8 @@ def _conditions() -> dict[str, list[bytes]]:
         "kill": _one_of(0, (pid,), _fail(errno.EPERM)),
         "tgkill": _one_of(0, (pid,), _fail(errno.EPERM)),
         "tkill": _one_of(0, (pid,), _fail(errno.EPERM)),
-        "fcntl": _one_of(1, _FCNTL, _fail(errno.EPERM)),
-        "ioctl": _one_of(1, _IOCTL, _fail(errno.ENOTTY)),
+        "fcntl": _one_of(1, FCNTL, _fail(errno.EPERM)),
+        "ioctl": _one_of(1, IOCTL, _fail(errno.ENOTTY)),
         "prctl": _one_of(0, (kernel.PR_SET_NAME, kernel.PR_GET_NAME), _fail(errno.EPERM)),
         "prlimit64": [
             *_null(2),
@@ -241,7 +241,7 @@ class Listener:
     """Answers the forks that `ask_before_forking` stops, in the fork server."""
 
     _NOTIFICATION, _RESPONSE = struct.Struct("QII64s"), struct.Struct("QqiI")
-    _RECEIVE, _SEND = 0xC0502100, 0xC0182101  # SECCOMP_IOCTL_NOTIF_RECV, SECCOMP_IOCTL_NOTIF_SEND
+    RECEIVE, SEND = 0xC0502100, 0xC0182101  # SECCOMP_IOCTL_NOTIF_RECV, SECCOMP_IOCTL_NOTIF_SEND
     _CONTINUE = 1
 
     def __init__(self, descriptor: int) -> None:
@@ -251,10 +251,10 @@ class Listener:
         """Let the fork that waits pass if one is admitted, else fail it; how many may still pass."""
         asked = bytearray(self._NOTIFICATION.size)
         try:
-            self._control(self._RECEIVE, asked)
+            self._control(self.RECEIVE, asked)
             number = self._NOTIFICATION.unpack(asked)[0]
             answer = (number, 0, 0, self._CONTINUE) if admitted else (number, 0, -errno.EPERM, 0)
-            self._control(self._SEND, bytearray(self._RESPONSE.pack(*answer)))
+            self._control(self.SEND, bytearray(self._RESPONSE.pack(*answer)))
         except OSError:
             return admitted  # the process went away meanwhile
         return max(admitted - 1, 0)
