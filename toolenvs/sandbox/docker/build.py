@@ -1,0 +1,66 @@
+"""Make the image that the docker backend runs.
+
+    python -m toolenvs.sandbox.docker.build [--image toolenvs-sandbox:latest]
+
+It holds this machine's Python with the packages that `sandboxes/` lists, as far as they are installed here; nothing is
+pulled. To start from a registry's image instead, build `sandboxes/docker/Dockerfile`.
+"""
+
+import argparse
+import json
+import tempfile
+import tomllib
+from pathlib import Path
+
+from toolenvs import assets
+from toolenvs.errors import SandboxError
+from toolenvs.sandbox.docker import options, rootfs
+from toolenvs.sandbox.docker.engine import Engine
+
+
+def build(image: str | None = None) -> list[str]:
+    """Make the image at the engine; the packages in it.
+
+    Raises:
+        ConfigError: this machine's Python cannot be copied.
+        MissingExtraError: the SDK is not installed.
+        SandboxError: no engine answers, or it refuses the image.
+    """
+    name, _, tag = (image or options.defaults().image).partition(":")
+    engine = Engine()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            archive = Path(folder, "rootfs.tar")
+            found = rootfs.write(archive, packages())
+            changes = [f"ENV PATH={rootfs.SEARCH_PATH}", 'CMD ["python3"]']
+            answer = engine.api.import_image_from_file(str(archive), name, tag or "latest", changes)
+        for line in answer.splitlines():
+            problem = json.loads(line).get("error")
+            if problem:
+                raise SandboxError(f"the Docker engine refuses the image: {problem}")
+    finally:
+        engine.close()
+    return found
+
+
+def packages() -> list[str]:
+    """The distributions that `sandboxes/` lists."""
+    folder = assets.folder("sandboxes")
+    page = folder / "packages.toml"
+    if page.exists():
+        listed = tomllib.loads(page.read_text("utf-8"))
+    else:
+        listed = tomllib.loads((folder / "local.toml").read_text("utf-8"))["programs"]
+    return list(listed["packages"])
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m toolenvs.sandbox.docker.build", description="Make the image.")
+    parser.add_argument("--image", default=options.defaults().image, help="its name and tag")
+    image = parser.parse_args().image
+    print(f"{image}: Python with {', '.join(build(image))}")
+
+
+if __name__ == "__main__":
+    main()
