@@ -10,6 +10,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import toolenvs  # noqa: F401
 from toolenvs.assets import page_files
+from toolenvs.errors import PageError, TaskError
 
 PAGES = sorted(page_files())
 N = 3
@@ -106,4 +107,57 @@ def test_render_and_close() -> None:
     envs.reset(seed=0)
     assert all("\x1b[90m" in str(text) for text in envs.render())
     envs.close()
+    envs.close()
+
+
+def test_an_action_that_is_no_string_steps_nothing() -> None:
+    envs = gym.make_vec("toolenvs/ReTool-v0", num_envs=2)
+    with pytest.raises(TaskError, match="environment 0: call reset"):
+        envs.step(["x", "x"])
+    envs.reset(seed=0)
+    with pytest.raises(TaskError, match="environment 1: an action is a str, not NoneType"):
+        envs.step(["\\boxed{1}", None])
+    assert [env.episode.meter.turns for env in envs.envs] == [0, 0]
+    envs.close()
+
+
+def test_one_that_fails_leaves_no_other_half_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    envs = gym.make_vec("toolenvs/ReTool-v0", num_envs=3, session="stateful")
+    envs.reset(seed=0)
+
+    async def fail(action: str) -> Any:
+        raise PageError("set up wrongly")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(envs.envs[0], "astep", fail)
+        slow = "<code>import time; time.sleep(0.2); x = 1; print(x)</code>"
+        with pytest.raises(PageError, match="set up wrongly"):
+            envs.step([slow, slow, "\\boxed{1}"])
+    assert [len(env.episode.transcript.segments) > 1 for env in envs.envs] == [False, True, True]
+    texts, _, _, _, infos = envs.step(["<code>print(2)</code>", "<code>print(x + 2)</code>", "ignored"])
+    assert ["2" in texts[0], "3" in texts[1]] == [True, True]
+    assert infos["ending"].tolist() == [None] * 3  # the third began anew
+    envs.close()
+
+
+def test_success_stays_none_while_an_episode_runs() -> None:
+    envs = gym.make_vec("toolenvs/ReTool-v0", num_envs=2)
+    envs.reset(seed=0)
+    _, _, _, _, infos = envs.step(["\\boxed{-1}", "<code></code>"])
+    assert infos["success"].tolist() == [False, None]
+    same = gym.make_vec("toolenvs/ReTool-v0", num_envs=2, autoreset_mode=AutoresetMode.SAME_STEP)
+    same.reset(seed=0)
+    _, _, _, _, infos = same.step(["\\boxed{-1}", "<code></code>"])
+    assert infos["success"].tolist() == [None, None]
+    assert infos["final_info"]["success"].tolist() == [False, None]
+    envs.close()
+    same.close()
+
+
+@pytest.mark.parametrize("seed", [np.int64(5), np.array([5, 6]), [5, np.int32(6)]])
+def test_seeds_of_numpy(seed: Any) -> None:
+    envs = gym.make_vec("toolenvs/ReTool-v0", num_envs=2)
+    assert envs.reset(seed=seed)[0] == envs.reset(seed=5)[0]
+    with pytest.raises(TypeError):
+        envs.reset(seed=1.5)
     envs.close()

@@ -1,8 +1,9 @@
 """`ToolVectorEnv`: many episodes stepped at once; a step waits for the slowest tool only."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any
+import operator
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -11,7 +12,9 @@ from numpy.typing import NDArray
 
 from toolenvs import loop
 from toolenvs.env import ToolEnv
+from toolenvs.errors import TaskError
 
+T = TypeVar("T")
 Texts = tuple[str, ...]
 Step = tuple[str, float, bool, bool, dict[str, Any]]
 
@@ -45,7 +48,6 @@ class ToolVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._texts = [""] * num_envs
-        self._ended = np.zeros(num_envs, dtype=np.bool_)
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
@@ -58,19 +60,25 @@ class ToolVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
         """
         chosen = dict(options or {})
         mask = np.asarray(chosen.pop("reset_mask", np.ones(self.num_envs)), dtype=np.bool_)
-        seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else seed or [None] * self.num_envs
+        seeds = self._seeds(seed)
         if len(seeds) != self.num_envs or mask.shape != (self.num_envs,):
             raise ValueError(f"seed and reset_mask need one value for each of the {self.num_envs} environments")
         which = np.flatnonzero(mask)
         for index in which:
             self.envs[index].reseed(seeds[int(index)])
-        begun = loop.run(_gather([self.envs[index].areset(options=chosen) for index in which]))
+        begun = loop.run(_settle([self.envs[index].areset(options=chosen) for index in which]))
         infos: dict[str, Any] = {}
         for index, (text, info) in zip(which, begun, strict=True):
             self._texts[index] = text
             infos = self._add_info(infos, info, int(index))
-        self._ended[mask] = False
         return tuple(self._texts), infos
+
+    def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
+        if seed is None:
+            return [None] * self.num_envs
+        if isinstance(seed, Sequence | np.ndarray):
+            return [None if one is None else operator.index(one) for one in seed]
+        return [operator.index(seed) + i for i in range(self.num_envs)]
 
     def step(
         self, actions: Sequence[str]
@@ -79,12 +87,22 @@ class ToolVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
 
         Args:
             actions: one string an environment.
+
+        Raises:
+            TaskError: an action is no string, or `reset` was not called; no environment has taken a turn.
+            ToolenvsError: an environment is set up wrongly; the others have taken their turn.
         """
         if len(actions) != self.num_envs:
             raise ValueError(f"{len(actions)} actions for {self.num_envs} environments")
-        if self.autoreset_mode is AutoresetMode.DISABLED and self._ended.any():
-            raise ValueError(f"environments {np.flatnonzero(self._ended).tolist()} have ended; reset them first")
-        steps = loop.run(_gather([self._step(index, action) for index, action in enumerate(actions)]))
+        for index, (env, action) in enumerate(zip(self.envs, actions, strict=True)):
+            if env.episode is None:
+                raise TaskError(f"environment {index}: call reset before step")
+            if not isinstance(action, str):
+                raise TaskError(f"environment {index}: an action is a str, not {type(action).__name__}")
+        ended = [index for index, env in enumerate(self.envs) if env.ended]
+        if self.autoreset_mode is AutoresetMode.DISABLED and ended:
+            raise ValueError(f"environments {ended} have ended; reset them first")
+        steps = loop.run(_settle([self._step(index, action) for index, action in enumerate(actions)]))
         infos: dict[str, Any] = {}
         for index, (text, _, _, _, info) in enumerate(steps):
             self._texts[index] = text
@@ -95,14 +113,11 @@ class ToolVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
         rewards = np.array([step[1] for step in steps], dtype=np.float64)
         terminations = np.array([step[2] for step in steps], dtype=np.bool_)
         truncations = np.array([step[3] for step in steps], dtype=np.bool_)
-        self._ended = terminations | truncations
-        if self.autoreset_mode is AutoresetMode.SAME_STEP:
-            self._ended = np.zeros(self.num_envs, dtype=np.bool_)
         return tuple(self._texts), rewards, terminations, truncations, infos
 
     async def _step(self, index: int, action: str) -> Step:
         env = self.envs[index]
-        if self._ended[index] and self.autoreset_mode is AutoresetMode.NEXT_STEP:
+        if env.ended:
             text, info = await env.areset()
             return text, 0.0, False, False, info
         text, reward, terminated, truncated, info = await env.astep(action)
@@ -111,6 +126,12 @@ class ToolVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
             text, info = await env.areset()
             info["_final"] = final
         return text, reward, terminated, truncated, info
+
+    def _add_info(self, vector_infos: dict[str, Any], env_info: dict[str, Any], env_num: int) -> dict[str, Any]:
+        """As Gymnasium's, but `success` keeps the None of running episodes, whichever environment comes first."""
+        if "success" in env_info:
+            vector_infos.setdefault("success", np.full(self.num_envs, None, dtype=object))
+        return super()._add_info(vector_infos, env_info, env_num)
 
     def render(self) -> tuple[str | None, ...]:  # type: ignore[override]
         """Every transcript."""
@@ -122,5 +143,10 @@ class ToolVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
             env.close()
 
 
-async def _gather(coroutines: Sequence[Any]) -> list[Any]:
-    return list(await asyncio.gather(*coroutines))
+async def _settle(coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """All results; where some failed, the first failure, once nothing runs any more."""
+    results = await asyncio.gather(*coroutines, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results  # type: ignore[return-value]
