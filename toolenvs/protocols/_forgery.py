@@ -6,28 +6,40 @@ from collections.abc import Sequence
 Range = tuple[int, int]
 
 
-def imitations(turn: str, opening: str, closing: str, shields: Sequence[tuple[str, str]] = ()) -> list[Range]:
-    """Ranges from each `opening` to the `closing` behind it (or to the end), and each stray `closing`.
+def imitations(turn: str, name: str, shields: Sequence[tuple[str, str]] = ()) -> list[Range]:
+    """Ranges from each `<name>` to the `</name>` behind it (or to the end), and each stray closing tag.
 
-    What stands between a pair of `shields`, such as the tags of a call, belongs to the call.
+    Tags count in any case, with attributes and stray spaces: a model reads them all alike. What stands between a pair
+    of `shields`, such as the tags of a call, belongs to the call.
     """
     found: list[Range] = []
     shield_ends = dict(shields)
-    marks = re.compile("|".join(map(re.escape, (opening, closing, *shield_ends))))
+    opening, closing = _tag_patterns(name)
+    marks = re.compile("|".join([*map(re.escape, shield_ends), f"(?i:(?P<closing>{closing})|{opening})"]))
+    ends = re.compile(closing, re.IGNORECASE)
     position = 0
     while mark := marks.search(turn, position):
-        end = turn.find(shield_ends.get(mark[0], closing), mark.start())
-        position = len(turn) if end < 0 else end + len(shield_ends.get(mark[0], closing))
-        if mark[0] not in shield_ends:
-            found.append((mark.start(), position))
+        if mark[0] in shield_ends:
+            end = turn.find(shield_ends[mark[0]], mark.end())
+            position = len(turn) if end < 0 else end + len(shield_ends[mark[0]])
+            continue
+        closed = mark if mark["closing"] else ends.search(turn, mark.end())
+        position = closed.end() if closed else len(turn)
+        found.append((mark.start(), position))
     return found
 
 
-def behind_turn_end(turn: str, turn_end: str) -> list[Range]:
-    """The range behind the first end-of-turn marker: nothing there was asked for."""
-    start = turn.find(turn_end) if turn_end else -1
-    behind = start + len(turn_end)
-    return [(behind, len(turn))] if start >= 0 and turn[behind:].strip() else []
+def _tag_patterns(name: str) -> tuple[str, str]:
+    word = re.escape(name)
+    return rf"<[ \t]*{word}(?:[ \t/][^<>]*)?>", rf"<[ \t]*/[ \t]*{word}[ \t]*>"
+
+
+def other_turns(turn: str, turn_end: str, turn_start: str) -> list[Range]:
+    """The range behind the first end-of-turn marker, or from the first start of another turn: nobody asked for it."""
+    end = turn.find(turn_end) if turn_end else -1
+    starts = [end + len(turn_end)] if end >= 0 else []
+    starts += [start for start in [turn.find(turn_start)] if turn_start and start >= 0]
+    return [(min(starts), len(turn))] if starts and turn[min(starts) :].strip() else []
 
 
 def merge(ranges: Sequence[Range]) -> tuple[Range, ...]:

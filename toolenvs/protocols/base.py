@@ -49,6 +49,8 @@ class Protocol(Interface):
     """Strings that end a generation; the string itself stays in the turn."""
     markers: tuple[str, ...]
     """Strings that only the policy or the environment may write; neutralised in whatever a tool returns."""
+    targets: tuple[tuple[str, str | None], ...]
+    """Each tool that can be called, by its key in the page, and the argument that the protocol fills itself, if any."""
     turn_end: str
     """What the environment writes behind a turn that does not end with it; "" where feedback follows directly."""
 
@@ -72,8 +74,8 @@ class Protocol(Interface):
         """What to tell a policy whose call was malformed, where the page says `remind`."""
         ...
 
-    def render_prompt(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> str:
-        """The text that an episode begins with, given the page's messages and the tools' JSON schemas."""
+    def render_prompt(self, messages: Sequence[Message], tools: Mapping[str, Mapping[str, Any]]) -> str:
+        """The text that an episode begins with, given the page's messages and the tools' JSON schemas by page key."""
         ...
 
     def messages(self, prompt: Sequence[Message], parts: Sequence[tuple[str, str]]) -> list[dict[str, str]]:

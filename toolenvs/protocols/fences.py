@@ -39,30 +39,34 @@ class Protocol:
         self._template = template
         self._output = _FENCE + options.output
         self._block = re.compile(rf"```{re.escape(options.language)}[ \t]*\n(.*?)\n?```", re.DOTALL)
-        self._filled = re.compile(rf"{re.escape(self._output)}.*?(?:\n{_FENCE}|\Z)", re.DOTALL)
+        opened = rf"{_FENCE}[ \t]*{re.escape(options.output)}\b"
+        self._filled = re.compile(rf"{opened}.*?(?:\n{_FENCE}|\Z)", re.DOTALL | re.IGNORECASE)
         self.stop = (self._output,)
         self.markers = (_FENCE, *template.markers)
+        self.targets = ((options.tool, options.argument),)
         self.turn_end = ""
 
     def parse(self, turn: str) -> Reply:
         """The last closed block before the stop string; no call where the turn does not stop at it."""
-        behind = turn.find(self._output) + len(self._output)
-        forged = list(_forgery.behind_turn_end(turn, self._template.turn_end))
-        if self._output not in turn:
-            text = _forgery.blank(turn, forged).rstrip()
-            blocks = list(self._block.finditer(text))
-            if blocks and blocks[-1].end() == len(text):
-                call = Call(self._options.tool, {self._options.argument: blocks[-1][1]})
-                separator = "" if turn.endswith("\n") else "\n"
-                return Reply(calls=(call,), forged=_forgery.merge(forged), dropped_stop=separator + self._output)
-            return Reply(forged=_forgery.merge(forged))
-        if turn[behind:].strip():  # the policy went on and filled the block itself
-            forged += [match.span() for match in self._filled.finditer(turn)]
-            return Reply(forged=_forgery.merge(forged))
-        blocks = list(self._block.finditer(_forgery.blank(turn[: behind - len(self._output)], forged)))
+        others = _forgery.other_turns(turn, self._template.turn_end, self._template.turn_start)
+        start = turn.find(self._output)
+        if start >= 0 and turn[start + len(self._output) :].strip():  # the policy went on and filled the block itself
+            return Reply(forged=_forgery.merge([*others, *self._imitations(turn)]))
+        before = turn if start < 0 else turn[:start]
+        forged = _forgery.merge([*others, *self._imitations(before)])
+        text = _forgery.blank(turn, forged)[: len(before)].rstrip()
+        blocks = list(self._block.finditer(text))
+        if start < 0 and not (blocks and blocks[-1].end() == len(text)):
+            return Reply(forged=forged)
         if not blocks:
-            return Reply(malformed=f"no closed {_FENCE}{self._options.language} block", forged=_forgery.merge(forged))
-        return Reply(calls=(Call(self._options.tool, {self._options.argument: blocks[-1][1]}),))
+            return Reply(malformed=f"no closed {_FENCE}{self._options.language} block", forged=forged)
+        call = Call(self._options.tool, {self._options.argument: blocks[-1][1]})
+        separator = "" if turn.endswith("\n") else "\n"
+        return Reply(calls=(call,), forged=forged, dropped_stop="" if start >= 0 else separator + self._output)
+
+    def _imitations(self, text: str) -> list[tuple[int, int]]:
+        """Output blocks that the policy opened, in any case, and went on behind."""
+        return [match.span() for match in self._filled.finditer(text)]
 
     def observation(self, call: Call | None, content: str) -> Observation:
         """The rest of the output block that the policy opened."""
@@ -79,9 +83,9 @@ class Protocol:
 
     def reminder(self, reason: str) -> str:
         """The page's reminder."""
-        return self._options.remind.format(reason=reason)
+        return self._options.remind.replace("{reason}", reason)
 
-    def render_prompt(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> str:
+    def render_prompt(self, messages: Sequence[Message], tools: Mapping[str, Mapping[str, Any]]) -> str:
         """The messages through the template; tools are described by the page's own words."""
         return self._template.render(messages)
 

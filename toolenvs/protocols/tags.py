@@ -52,20 +52,20 @@ class Protocol:
         self._options = options
         self._template = template
         tag = options.observation
-        self._opening, self._closing = options.opening.format(tag=tag), options.closing.format(tag=tag)
+        self._opening, self._closing = (text.replace("{tag}", tag) for text in (options.opening, options.closing))
         self.stop = tuple(f"</{name}>" for name in options.calls)
         own = [f"{slash}{name}>" for name in (*options.calls, tag, options.answer) for slash in ("<", "</")]
         self.markers = (*own, *template.markers)
+        self.targets = tuple((call.tool, call.argument) for call in options.calls.values())
         self.turn_end = ""
         self._call_tags = [(f"<{name}>", f"</{name}>") for name in options.calls]
 
     def parse(self, turn: str) -> Reply:
         """The first call that the turn closes, else the last answer."""
-        tag = self._options.observation
         forged = _forgery.merge(
             [
-                *_forgery.imitations(turn, f"<{tag}>", f"</{tag}>", self._call_tags),
-                *_forgery.behind_turn_end(turn, self._template.turn_end),
+                *_forgery.imitations(turn, self._options.observation, self._call_tags),
+                *_forgery.other_turns(turn, self._template.turn_end, self._template.turn_start),
             ]
         )
         text = _forgery.blank(turn, forged)
@@ -111,9 +111,9 @@ class Protocol:
 
     def reminder(self, reason: str) -> str:
         """The page's reminder."""
-        return self._options.remind.format(reason=reason)
+        return self._options.remind.replace("{reason}", reason)
 
-    def render_prompt(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> str:
+    def render_prompt(self, messages: Sequence[Message], tools: Mapping[str, Mapping[str, Any]]) -> str:
         """The messages through the chat template; tools are described by the page's own words."""
         return self._template.render(messages)
 

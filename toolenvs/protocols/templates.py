@@ -1,6 +1,7 @@
 """Chat templates: how messages become the text of a prompt, and how a turn ends in it."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -23,6 +24,11 @@ class ChatTemplate(Protocol):
         """What ends an assistant's turn; "" where only the end of the text does."""
         ...
 
+    @property
+    def turn_start(self) -> str:
+        """What opens a turn of any role; "" where nothing marks it."""
+        ...
+
     def render(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> str:
         """The prompt, up to where the assistant begins to write."""
         ...
@@ -38,6 +44,7 @@ class Plain:
 
     markers: tuple[str, ...] = ()
     turn_end: str = ""
+    turn_start: str = ""
 
     def render(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> str:
         """The contents, with no separator."""
@@ -54,6 +61,7 @@ class ChatML:
 
     markers: tuple[str, ...] = ("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<tool_response>", "</tool_response>")
     turn_end: str = "<|im_end|>"
+    turn_start: str = "<|im_start|>"
 
     def render(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> str:
         """Each message in its markers; tools as JSON lines in the system message, calls asked for in `<tool_call>`."""
@@ -71,6 +79,17 @@ class ChatML:
             "\n<|im_start|>user\n<tool_response>\n",
             "\n</tool_response><|im_end|>\n<|im_start|>assistant\n",
         )
+
+
+_CHATML_TURN = re.compile(r"<\|im_start\|>(\w+)\n(.*?)(?:<\|im_end\|>|\Z)", re.DOTALL)
+
+
+def parse_chatml(text: str) -> tuple[Message, ...]:
+    """The messages of a rendered ChatML prompt, an empty last one left out; other text is one user message."""
+    turns = tuple({"role": match[1], "content": match[2]} for match in _CHATML_TURN.finditer(text))
+    if turns and not turns[-1]["content"].strip():
+        turns = turns[:-1]
+    return turns or ({"role": "user", "content": text},)
 
 
 def _describe(tools: Sequence[Mapping[str, Any]]) -> str:
@@ -112,6 +131,8 @@ class TokenizerTemplate:
         if not opening.startswith(self.turn_end):
             raise PageError("the tokenizer's chat template ends an assistant's turn in two ways")
         self._before_tool = opening[len(self.turn_end) :]
+        header = before.removeprefix(self._apply([user], add_generation_prompt=False))
+        self.turn_start = header.partition("assistant")[0].strip() if "assistant" in header else ""
         added = tokenizer.added_tokens_decoder.values()
         self.markers = tuple(sorted({str(token.content) for token in added}))
 

@@ -17,7 +17,7 @@ from toolenvs.transcript import Author
 _CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
 _MAX_CALL_CHARS = 1 << 20  # the JSON parser is fast, but nothing that a policy writes is unbounded
 _CALL_TAGS = ("<tool_call>", "</tool_call>")
-_RESPONSE_TAGS = ("<tool_response>", "</tool_response>")
+_RESPONSE = "tool_response"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,16 +37,17 @@ class Protocol:
         self._options = options
         self._template = template
         self._opening, self._closing = template.tool_turn()
+        self.targets = tuple((tool, None) for tool in options.names.values())
         self.turn_end = template.turn_end
         self.stop = (template.turn_end,) if template.turn_end else ()
-        self.markers = tuple(dict.fromkeys((*_CALL_TAGS, *_RESPONSE_TAGS, *template.markers)))
+        self.markers = tuple(dict.fromkeys((*_CALL_TAGS, f"<{_RESPONSE}>", f"</{_RESPONSE}>", *template.markers)))
 
     def parse(self, turn: str) -> Reply:
         """The first call; later ones in the same turn are dropped, as verl does with `max_parallel_calls` 1."""
         forged = _forgery.merge(
             [
-                *_forgery.imitations(turn, *_RESPONSE_TAGS, [_CALL_TAGS]),
-                *_forgery.behind_turn_end(turn, self.turn_end),
+                *_forgery.imitations(turn, _RESPONSE, [_CALL_TAGS]),
+                *_forgery.other_turns(turn, self.turn_end, self._template.turn_start),
             ]
         )
         text = _forgery.blank(turn, forged)
@@ -87,17 +88,18 @@ class Protocol:
 
     def reminder(self, reason: str) -> str:
         """The page's reminder."""
-        return self._options.remind.format(reason=reason)
+        return self._options.remind.replace("{reason}", reason)
 
-    def render_prompt(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> str:
+    def render_prompt(self, messages: Sequence[Message], tools: Mapping[str, Mapping[str, Any]]) -> str:
         """The messages through the template, with the functions' schemas under the names that the policy uses."""
         shown = {tool: name for name, tool in self._options.names.items()}
-        functions = [{**tool, "name": shown.get(tool["name"], tool["name"])} for tool in tools]
+        functions = [{**schema, "name": shown.get(key, schema["name"])} for key, schema in tools.items()]
         return self._template.render(messages, [{"type": "function", "function": f} for f in functions])
 
     def messages(self, prompt: Sequence[Message], parts: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
         """An assistant message a turn, a tool message an observation."""
         messages = [dict(message) for message in prompt]
+        inside = False  # an observation
         for author, text in parts:
             if author == Author.POLICY:
                 content = text.removesuffix("\n").removesuffix(self.turn_end)
@@ -105,6 +107,12 @@ class Protocol:
                     messages[-1]["content"] += content
                 else:
                     messages.append({"role": "assistant", "content": content})
-            elif text not in (self._opening, self._closing, self.turn_end):
+            elif text == (self._closing if inside else self._opening):
+                inside = not inside
+                if inside:
+                    messages.append({"role": "tool", "content": ""})
+            elif inside:
+                messages[-1]["content"] += text
+            elif text != self.turn_end:
                 messages.append({"role": "tool", "content": text})
         return messages
