@@ -15,6 +15,8 @@ class Options:
     reads: Literal["answer", "last_turn", "policy"] = "last_turn"
     """What is searched for the answer: what the protocol read as the answer, the policy's last turn, or all that the
     policy wrote. Never the prompt or a tool's output."""
+    accepts: Literal["any", "boxed"] = "any"
+    """What counts as a final answer: all that `toolenvs.rewards.maths.extract` finds, or the last `\\boxed{}` alone."""
 
 
 class Judge:
@@ -28,9 +30,19 @@ class Judge:
         return maths.judge(gold=gold, answer=answer)
 
     async def __call__(self, moment: Moment) -> Verdict:
-        """Judge a finished episode against its task's canonical gold."""
-        gold, transcript = moment.task.gold, moment.transcript
-        if self._options.reads == "answer":
-            return await maths.ajudge(gold=gold, answer=moment.answer or "")
-        turn = transcript.turn if self._options.reads == "last_turn" else None
-        return await maths.ajudge_response(gold=gold, response=transcript.policy_text(turn))
+        """Judge a finished episode: right where the answer equals any of its task's golds."""
+        answer = self._answer(moment) or ""
+        verdict = await maths.ajudge(gold=moment.task.gold, answer=answer)
+        for gold in moment.task.golds[1:]:
+            if verdict.correct:
+                break
+            other = await maths.ajudge(gold=gold, answer=answer)
+            verdict = other if other.correct or other.failed else verdict
+        return verdict
+
+    def _answer(self, moment: Moment) -> str | None:
+        reads, boxed = self._options.reads, self._options.accepts == "boxed"
+        if reads == "answer":
+            return maths.extract(moment.answer or "", boxed=True) if boxed else moment.answer
+        turn = moment.transcript.turn if reads == "last_turn" else None
+        return maths.extract(moment.transcript.policy_text(turn), boxed=boxed)

@@ -44,9 +44,16 @@ _FORMULA = re.compile(
 )
 
 
-def extract(response: str) -> str | None:
-    """The final answer as it is written in the response, or None."""
+def extract(response: str, *, boxed: bool = False) -> str | None:
+    """The final answer as it is written in the response, or None.
+
+    Args:
+        response: what the policy wrote.
+        boxed: take the last box, wherever it stands, and nothing else.
+    """
     text = _END_OF_TEXT.sub("", _outside_thoughts(response)[-WINDOW_CHARACTERS:].rstrip())
+    if boxed:
+        return _last_boxes(text)
     openings = list(_ANSWER_OPEN.finditer(text))
     if openings:
         inner = text[openings[-1].end() :]
