@@ -35,7 +35,7 @@ def test_tasks_by_id_index_and_value() -> None:
     blueprint = toolenvs.load("ReTool-v0")
     first = blueprint.tasks[0]
     assert blueprint.task(0) == blueprint.task(first.id) == blueprint.task(first) == first
-    for which in (10**9, "no such id", None):
+    for which in (10**9, "no such id", None, -1, True, 1.7):
         with pytest.raises(TaskError):
             blueprint.task(which)
 
@@ -49,7 +49,11 @@ def test_the_question_is_put_in_without_being_formatted() -> None:
 def test_a_rendered_prompt_is_not_templated_again() -> None:
     text = "<|im_start|>user\nQ<|im_end|>\n<|im_start|>assistant\n"
     task = Task(id="t", question=text, rendered=True)
-    assert toolenvs.load("ReTool-v0").render_prompt(task) == text
+    blueprint = toolenvs.load("ReTool-v0")
+    assert blueprint.render_prompt(task) == text
+    assert blueprint.prompt_messages(task) == ({"role": "user", "content": "Q"},)
+    plain = Task(id="t", question="no markup at all", rendered=True)
+    assert blueprint.prompt_messages(plain) == ({"role": "user", "content": "no markup at all"},)
 
 
 def test_a_system_message() -> None:
@@ -65,8 +69,51 @@ def test_a_page_object_takes_no_overrides() -> None:
 
 
 def test_tools_from_elsewhere() -> None:
-    blueprint = toolenvs.load("ReTool-v0", tools={"toolenvs.tools.python:Tool": {"timeout_s": 1.0}})
-    assert "toolenvs.tools.python:Tool" in blueprint.tools
+    name = "toolenvs.tools.corrupted:Tool"
+    table = {"code": {"tool": name, "argument": "code"}}
+    blueprint = toolenvs.load("ReTool-v0", tools={name: {"tool": "python"}}, **{"protocol.calls": table})
+    assert blueprint.protocol.targets == ((name, "code"),)
+    changed = toolenvs.load("ReTool-v0", tools={name: {}}, **{f"tools.{name}.options.timeout_s": 1.0})
+    assert changed.page.tools[name] == {"options": {"timeout_s": 1.0}}
+
+
+def test_a_tool_from_elsewhere_is_called_by_the_name_that_it_is_shown_under() -> None:
+    name = "toolenvs.tools.corrupted:Tool"
+    blueprint = toolenvs.load("ReToolChat-v0", tools={name: {}})
+    assert '"name": "corrupted"' in blueprint.render_prompt(blueprint.tasks[0])
+    assert '"name": "code_interpreter"' in blueprint.render_prompt(blueprint.tasks[0])
+    assert blueprint.tool_key("corrupted") == name
+    assert blueprint.tool_key("python") == "python"
+    assert blueprint.tool_key("perl") is None
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({"protocol.calls.code.tool": "pyton"}, r"protocol: it calls 'pyton'.*did you mean 'python'\?"),
+        ({"protocol.calls.code.argument": "cod"}, r"'python' has no argument 'cod'; did you mean 'code'\?"),
+        ({"max_calls_per_tool": {"search": 1}}, r"max_calls_per_tool: there is no tool 'search'; known: python"),
+        ({"tools": {"toolenvs.tools.python:Tool": {}}}, "two of them are named 'python'"),
+        ({"reward": [{"term": "outcome"}, {"term": "outcome"}]}, r"reward\[1\]: the term 'outcome' stands there twice"),
+        ({"malformed": "penalize"}, "needs a .* table of term 'malformed'"),
+        ({"user": "no place for the task"}, "prompt.user: {question} is missing"),
+        ({"max_calls": -1}, "ReTool-v0.toml: budget: max_calls = -1 is out of range"),
+        ({"deadline_s": float("nan")}, "deadline_s = nan is out of range"),
+        ({"tools": {"python": {"timeout_s": 0.0}}}, r"tools.python: timeout_s = 0 is out of range"),
+        ({"action_length": 0}, "spaces: action_length = 0 is out of range"),
+        ({"observation_length": 20}, "observation_length is too small"),
+    ],
+)
+def test_tables_that_do_not_agree(overrides: dict[str, Any], message: str) -> None:
+    with pytest.raises(PageError, match=message):
+        toolenvs.load("ReTool-v0", **overrides)
+
+
+@pytest.mark.parametrize("key", ["notice", "on_timeout", "remind", "opening", "closing", "malformed_text"])
+def test_braces_in_wordings_are_taken_as_they_are(key: str) -> None:
+    blueprint = toolenvs.load("ReTool-v0", **{key: "a \\boxed{} and {0} and {"})
+    assert blueprint.protocol.observation(None, "x").content == "x"
+    assert blueprint.protocol.reminder("y")
 
 
 def test_an_empty_task_set_is_refused() -> None:

@@ -1,5 +1,6 @@
 """`Blueprint`: a page made runnable. It builds what all episodes of an environment share."""
 
+import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ from toolenvs.codec import TokenCodec
 from toolenvs.errors import PageError, TaskError, did_you_mean
 from toolenvs.page import Page
 from toolenvs.protocols.base import Message, Protocol
-from toolenvs.protocols.templates import ChatTemplate, TokenizerTemplate, template
+from toolenvs.protocols.templates import ChatTemplate, TokenizerTemplate, parse_chatml, template
 from toolenvs.rewards.moment import Moment
 from toolenvs.tasks.task import Task, TaskSet
 from toolenvs.tools.base import Tool
@@ -44,16 +45,59 @@ class Blueprint:
             for name, options in page.tools.items()
         }
         self.judge = _named("toolenvs.rewards.judges", page.judge, "name", "Judge", page, "judge")
-        self._terms = {
-            str(term.get("term")): _named("toolenvs.rewards.terms", term, "term", "Term", page, f"reward[{index}]")
-            for index, term in enumerate(page.reward)
-        }
+        self._terms: dict[str, Any] = {}
+        for index, table in enumerate(page.reward):
+            term = _named("toolenvs.rewards.terms", table, "term", "Term", page, f"reward[{index}]")
+            if table["term"] in self._terms:
+                raise PageError(f"{page.id}: reward[{index}]: the term {table['term']!r} stands there twice")
+            self._terms[table["term"]] = term
+        self._check_names()
         self._given_tasks = tasks
         self._tasks: TaskSet | None = None
         special = self.codec.special_texts if self.codec else ()
         self.markers = tuple(dict.fromkeys((*self.protocol.markers, *special)))
         """Strings that are neutralised in whatever comes from outside."""
         self._checked = False
+        least = self.protocol.observation(None, page.budget.ellipsis)
+        self.room = page.spaces.observation_length - self._frame_length()
+        if self.room < len(least.opening + least.content + least.closing):
+            raise PageError(f"{page.id}: spaces.observation_length is too small for the wrapper of an observation")
+        """Characters that a tool's feedback and its wrapper may have, so that the observation fits its space."""
+
+    def _frame_length(self) -> int:
+        """Most characters that can stand around a tool's feedback: a stop string, the turn's end, a budget note."""
+        stop = max(map(len, self.protocol.stop), default=0)
+        return stop + len(self.protocol.turn_end) + len(self.page.budget.notice) + 2
+
+    def _check_names(self) -> None:
+        """Hold what the page's tables say of one another against what there is."""
+        page = self.page
+        for key, argument in self.protocol.targets:
+            if key not in self.tools:
+                hint = did_you_mean(key, self.tools)
+                raise PageError(f"{page.id}: protocol: it calls {key!r}, which [tools] does not have; {hint}")
+            known = self.tools[key].parameters.get("properties", {})
+            if argument is not None and argument not in known:
+                hint = did_you_mean(argument, known)
+                raise PageError(f"{page.id}: protocol: tool {key!r} has no argument {argument!r}; {hint}")
+        for key in page.budget.max_calls_per_tool:
+            if key not in self.tools:
+                hint = did_you_mean(key, self.tools)
+                raise PageError(f"{page.id}: budget.max_calls_per_tool: there is no tool {key!r}; {hint}")
+        names = [tool.name for tool in self.tools.values()]
+        for name in names:
+            if names.count(name) > 1:
+                raise PageError(f"{page.id}: tools: two of them are named {name!r}")
+        if "{question}" not in page.prompt.user:
+            raise PageError(f"{page.id}: prompt.user: {{question}} is missing, so that no task would be shown")
+        if page.protocol.malformed == "penalize" and "malformed" not in self._terms:
+            raise PageError(f"{page.id}: protocol.malformed = 'penalize' needs a [[reward]] table of term 'malformed'")
+
+    def tool_key(self, name: str) -> str | None:
+        """The page's key of the tool that the policy calls `name`; None where there is none."""
+        if name in self.tools:
+            return name
+        return next((key for key, tool in self.tools.items() if tool.name == name), None)
 
     def _chat_template(self) -> ChatTemplate:
         name = self.page.prompt.template
@@ -107,13 +151,20 @@ class Blueprint:
         if isinstance(which, str):
             return self.tasks.find(which)
         try:
-            return self.tasks[int(which)]
-        except (IndexError, TypeError, ValueError):
+            if isinstance(which, bool) or operator.index(which) < 0:
+                raise IndexError(which)
+            return self.tasks[operator.index(which)]
+        except (IndexError, TypeError):
             last = len(self.tasks) - 1
-            raise TaskError(f"{self.page.id}: there is no task {which!r}; indices go to {last}") from None
+            raise TaskError(f"{self.page.id}: there is no task {which!r}; indices go from 0 to {last}") from None
 
     def prompt_messages(self, task: Task) -> tuple[Message, ...]:
-        """What the episode begins with, in chat form: the page's prompt around the task's question."""
+        """What the episode begins with, in chat form: the page's prompt around the task's question.
+
+        A prompt that the task's file rendered already is taken apart again.
+        """
+        if task.rendered:
+            return parse_chatml(self.render_prompt(task))
         prompt = self.page.prompt
         user = {"role": "user", "content": prompt.user.replace("{question}", task.question)}
         return ({"role": "system", "content": prompt.system}, user) if prompt.system else (user,)
@@ -122,10 +173,10 @@ class Blueprint:
         """What the policy reads first. A prompt that the task's file rendered already is taken as it is."""
         if task.rendered:
             return self.fit(task.messages[-1]["content"] if task.messages else task.question)
-        schemas = [
-            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-            for tool in self.tools.values()
-        ]
+        schemas = {
+            key: {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+            for key, tool in self.tools.items()
+        }
         return self.fit(self.protocol.render_prompt(self.prompt_messages(task), schemas))
 
     def reward_terms(self, moment: Moment) -> Mapping[str, float]:
@@ -180,7 +231,7 @@ def _named(package: str, table: Mapping[str, Any], key: str, attribute: str, pag
     options = dict(table)
     name = options.pop(key, None)
     if not isinstance(name, str):
-        known = plugins.names(package)
+        known = plugins.names(package, attribute)
         raise PageError(f"{page.id}: {where}: missing {key!r}; {did_you_mean('', known)}")
     return _build(package, name, attribute, options, page, where)
 
@@ -190,6 +241,5 @@ def _build(
 ) -> Any:
     label = f"{page.id}: {where}"
     built = plugins.find(package, name, attribute, label)
-    module, _, _ = name.rpartition(":")
-    options_class = plugins.find(package, f"{module}:Options" if module else name, "Options", label)
+    options_class = plugins.find(package, *plugins.beside(name, "Options"), label)
     return built(schema.read(options_class, options, label), *more)

@@ -5,13 +5,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from toolenvs.schema import at_least
+
 WhenSpent = Literal["free_text", "last_turn", "end", "notice", "truncate"]
 Keep = Literal["head", "tail", "middle"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The keys of `[budget]`. None means no limit; 0 means none at all."""
+    """The keys of `[budget]`. None means no limit; 0 means none at all.
+
+    Raises:
+        ValueError: a limit is negative or not a number.
+    """
 
     max_turns: int | None = None
     """Generations of the policy."""
@@ -41,9 +47,25 @@ class Limits:
     `last_turn` (Search-R1): one more generation, in which a call is not run;
     `end` (DeepResearcher): the turn that asks for more ends the episode;
     `notice`: a call past the budget is answered by a note, and the policy may still answer;
-    `truncate` (RAGEN): the episode ends as soon as the budget is spent."""
+    `truncate` (RAGEN): the episode ends as soon as the budget is spent.
+    Under `free_text`, a call of a tool whose own calls are spent is answered by the note while other tools have calls
+    left."""
     notice: str = "No {what} left. Give the final answer now."
     """The note of `notice`; `{what}` is the spent limit."""
+
+    def __post_init__(self) -> None:
+        at_least(
+            0,
+            max_turns=self.max_turns,
+            max_turn_tokens=self.max_turn_tokens,
+            max_response_tokens=self.max_response_tokens,
+            max_calls=self.max_calls,
+            max_turn_chars=self.max_turn_chars,
+            max_observation_tokens=self.max_observation_tokens,
+            max_observation_chars=self.max_observation_chars,
+            deadline_s=self.deadline_s,
+            **{f"max_calls_per_tool.{tool}": limit for tool, limit in self.max_calls_per_tool.items()},
+        )
 
 
 @dataclass(frozen=True, slots=True)

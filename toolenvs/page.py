@@ -46,8 +46,9 @@ class ProtocolTable:
     malformed: Malformed = "empty"
     """What a malformed call leads to:
     `empty` (ReTool): an observation that holds `malformed_text`; `ignore` (ToRL): nothing runs, a newline is added and
-    the policy goes on; `remind` (Search-R1): feedback that says what was wrong; `end`: the episode ends;
-    `penalize` (RAGEN): as `remind`, and the reward term `malformed` is paid."""
+    the policy goes on (an empty observation where each turn is a message of its own); `remind` (Search-R1): feedback
+    that says what was wrong; `end`: the episode ends; `penalize` (RAGEN): as `remind`, and the reward term `malformed`
+    is paid."""
     malformed_text: str = "None"
     """The observation of `empty`."""
     no_call: Literal["answer", "malformed"] = "answer"
@@ -61,7 +62,12 @@ class Spaces:
     """Lengths of the Gymnasium spaces, in code points."""
 
     action_length: int = 65_536
+    """A longer action is cut, and ends the episode as `length`."""
     observation_length: int = 65_536
+    """What a tool returns is cut so that its observation fits."""
+
+    def __post_init__(self) -> None:
+        schema.at_least(1, action_length=self.action_length, observation_length=self.observation_length)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,21 +135,28 @@ def _override(table: dict[str, Any], key: str, value: Any, where: str) -> None:
     if key in sections:
         path = [key]
     elif "." in key:
-        path = key.split(".")
+        path = _path(table, key)
     else:
         homes = [home for home, keys in _leaves(table).items() if key in keys]
         if not homes:
             known = sections.keys() | {leaf for keys in _leaves(table).values() for leaf in keys}
             raise PageError(f"{where}: unknown key {key!r}; {did_you_mean(key, known)}")
         if len(homes) > 1:
-            choices = " or ".join(repr(f"{home}.{key}") for home in homes)
+            choices = " or ".join(repr(".".join([*home, key])) for home in homes)
             raise PageError(f"{where}: {key!r} stands in several sections: say {choices}")
-        path = [*homes[0].split("."), key]
+        path = [*homes[0], key]
     for name in path[:-1]:
         table = table.setdefault(name, {})
         if not isinstance(table, dict):
             raise PageError(f"{where}: {name!r} in {key!r} is not a table")
     table[path[-1]] = _merge(table.get(path[-1]), value)
+
+
+def _path(table: Table, key: str) -> list[str]:
+    """A dotted name taken apart; a key of the table that holds dots itself, as a tool from elsewhere, stays whole."""
+    whole = max((name for name in table if key.startswith(f"{name}.")), key=len, default=key.partition(".")[0])
+    rest = key[len(whole) + 1 :]
+    return [whole, *(_path(_section(table, whole), rest) if "." in rest else [rest] if rest else [])]
 
 
 def _merge(old: Any, new: Any) -> Any:
@@ -152,20 +165,20 @@ def _merge(old: Any, new: Any) -> Any:
     return new
 
 
-def _leaves(table: Table) -> dict[str, set[str]]:
-    """The keys that each section may hold, by the section's dotted name."""
-    leaves = {
-        "paper": set(schema.fields(Paper)),
-        "prompt": set(schema.fields(Prompt)),
-        "protocol": set(schema.fields(ProtocolTable)) - {"options"},
-        "budget": set(schema.fields(Limits)),
-        "spaces": set(schema.fields(Spaces)),
-        "tasks": set(_section(table, "tasks")) | {"set", "split", "size", "limit", "difficulty", "bad_golds"},
+def _leaves(table: Table) -> dict[tuple[str, ...], set[str]]:
+    """The keys that each section may hold, by the section's path."""
+    protocol = set(schema.fields(ProtocolTable)) - {"options"}
+    leaves: dict[tuple[str, ...], set[str]] = {
+        ("paper",): set(schema.fields(Paper)),
+        ("prompt",): set(schema.fields(Prompt)),
+        ("protocol",): protocol | _options("toolenvs.protocols", _section(table, "protocol").get("kind")),
+        ("budget",): set(schema.fields(Limits)),
+        ("spaces",): set(schema.fields(Spaces)),
+        ("tasks",): set(_section(table, "tasks")) | {"set", "split", "size", "limit", "difficulty", "bad_golds"},
+        ("judge",): {"name"} | _options("toolenvs.rewards.judges", _section(table, "judge").get("name")),
     }
-    leaves["protocol"] |= _options("toolenvs.protocols", _section(table, "protocol").get("kind"))
-    leaves["judge"] = {"name"} | _options("toolenvs.rewards.judges", _section(table, "judge").get("name"))
     for tool in _section(table, "tools"):
-        leaves[f"tools.{tool}"] = _options("toolenvs.tools", tool)
+        leaves["tools", tool] = _options("toolenvs.tools", tool)
     return leaves
 
 
@@ -176,6 +189,9 @@ def _section(table: Table, name: str) -> Table:
 
 def _options(package: str, name: Any) -> set[str]:
     """The options of a plugin; none where there is no such plugin, which the blueprint will say."""
-    if not isinstance(name, str) or name not in plugins.names(package):
+    if not isinstance(name, str):
         return set()
-    return set(schema.fields(plugins.find(package, name, "Options", name)))
+    try:
+        return set(schema.fields(plugins.find(package, *plugins.beside(name, "Options"), name)))
+    except PageError:
+        return set()

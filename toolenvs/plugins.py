@@ -10,10 +10,24 @@ from typing import Any
 from toolenvs.errors import PageError, did_you_mean
 
 
-def names(package: str) -> list[str]:
-    """Every name that `find` knows in `package`, sorted."""
+def names(package: str, attribute: str) -> list[str]:
+    """Every name that `find` knows in `package`, sorted: the modules that define `attribute`, the interface apart."""
     found = pkgutil.iter_modules(importlib.import_module(package).__path__)
-    return sorted(module.name for module in found if not module.name.startswith("_"))
+    plugins = [module.name for module in found if not module.name.startswith("_") and module.name != "base"]
+    return sorted(name for name in plugins if _defines(f"{package}.{name}", attribute))
+
+
+def _defines(module: str, attribute: str) -> bool:
+    try:
+        return hasattr(importlib.import_module(module), attribute)
+    except ImportError:  # a plugin whose extra is not installed
+        return True
+
+
+def beside(name: str, attribute: str) -> tuple[str, str]:
+    """What to `find` for an attribute that stands in the same module as the plugin `name`: a name and the attribute."""
+    module, colon, _ = name.rpartition(":")
+    return (f"{module}:{attribute}" if colon else name), attribute
 
 
 def find(package: str, name: str, attribute: str, where: str) -> Any:
@@ -34,6 +48,7 @@ def find(package: str, name: str, attribute: str, where: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise  # the module is there, and something that it imports is not
-        raise PageError(f"{where}: there is no {name!r} in {package}; {did_you_mean(name, names(package))}") from None
+        hint = did_you_mean(name, names(package, attribute))
+        raise PageError(f"{where}: there is no {name!r} in {package}; {hint}") from None
     except AttributeError:
         raise PageError(f"{where}: module {module!r} defines no {wanted!r}") from None

@@ -28,7 +28,7 @@ def read(cls: type[T], table: Any, where: str) -> T:
         where: file and table, for the error message.
 
     Raises:
-        PageError: a key is unknown or missing, or a value has the wrong type.
+        PageError: a key is unknown or missing, or a value has the wrong type or is out of range.
     """
     if not isinstance(table, Mapping):
         raise PageError(f"{where}: a table is needed, not {table!r}")
@@ -40,7 +40,21 @@ def read(cls: type[T], table: Any, where: str) -> T:
     missing = [field.name for field in dataclasses.fields(cls) if _required(field) and field.name not in values]  # type: ignore[arg-type]
     if missing:
         raise PageError(f"{where}: missing {', '.join(map(repr, missing))}")
-    return cls(**values)
+    try:
+        return cls(**values)
+    except ValueError as error:  # a value out of range, found by the dataclass itself
+        raise PageError(f"{where}: {error}") from None
+
+
+def at_least(least: float, **values: float | None) -> None:
+    """Hold numbers of a table against their least value; None passes.
+
+    Raises:
+        ValueError: one is smaller, or not a number; `read` adds the file and the table.
+    """
+    for name, value in values.items():
+        if value is not None and not value >= least:
+            raise ValueError(f"{name} = {value:g} is out of range: at least {least:g} is needed")
 
 
 def _required(field: "dataclasses.Field[Any]") -> bool:

@@ -14,7 +14,7 @@ from toolenvs.errors import TaskError
 from toolenvs.tasks.rows import detect_schema
 
 SCHEMAS = "toolenvs.tasks.schemas"
-NAMES = plugins.names(SCHEMAS)
+NAMES = plugins.names(SCHEMAS, "to_task")
 
 EXPECTED = {
     "dapo": [("9a9b6eb4", "What is 2 + 2?\n\nGive an integer.", ("4",)), ("3f2504e0", "What is 17 * 3?", ("51",))],

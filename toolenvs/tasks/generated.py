@@ -118,7 +118,7 @@ class GeneratedTaskSet:
 
 def generator_names() -> list[str]:
     """The modules of `toolenvs.tasks.generators`, sorted."""
-    return plugins.names(_GENERATORS)
+    return plugins.names(_GENERATORS, "make")
 
 
 def generate(

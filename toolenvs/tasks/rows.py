@@ -145,7 +145,7 @@ def detect_schema(row: Mapping[str, Any]) -> ModuleType:
     Raises:
         TaskError: none matches, or more than one.
     """
-    readers = {name: _schema(name) for name in plugins.names(_SCHEMAS)}
+    readers = {name: _schema(name) for name in plugins.names(_SCHEMAS, "to_task")}
     matching = [name for name, reader in readers.items() if name != _FALLBACK_SCHEMA and reader.matches(row)]
     if len(matching) > 1:
         raise TaskError(f"matches the schemas {' and '.join(matching)}; say which with schema=")
@@ -155,7 +155,7 @@ def detect_schema(row: Mapping[str, Any]) -> ModuleType:
 
 
 def _schema(name: str) -> ModuleType:
-    names = plugins.names(_SCHEMAS)
+    names = plugins.names(_SCHEMAS, "to_task")
     if name not in names:
         raise TaskError(f"no schema is called {name!r}; {did_you_mean(name, names)}")
     return importlib.import_module(f"{_SCHEMAS}.{name}")

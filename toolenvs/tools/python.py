@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from toolenvs import sandbox
 from toolenvs.errors import ForkError, SandboxError, ToolError
+from toolenvs.schema import at_least
 from toolenvs.tasks.task import Task
 from toolenvs.tools.base import ToolResult
 
@@ -33,7 +34,7 @@ class Options:
     """Whether the value of a last expression is shown where nothing was printed."""
     on_error: Literal["last_line", "traceback", "output_and_traceback"] = "last_line"
     """What a program that raised gives: the last line of its traceback, all of it, or both streams."""
-    on_timeout: str = "TimeoutError: the program ran longer than {timeout_s:g} s"
+    on_timeout: str = "TimeoutError: the program ran longer than {timeout_s} s"
     """What a program that ran too long gives."""
     empty: str = ""
     """What a program without output gives."""
@@ -41,6 +42,10 @@ class Options:
     """Whether white space around the output is dropped."""
     description: str = "Runs a Python program and returns what it prints."
     """Shown to models that choose functions by their schema."""
+
+    def __post_init__(self) -> None:
+        at_least(0.001, timeout_s=self.timeout_s)
+        at_least(1, memory_mb=self.memory_mb, output_chars=self.output_chars)
 
 
 class Tool:
@@ -144,7 +149,7 @@ _ENDS_SESSION = ("crashed", "memory", "output")
 def _shown(result: Any, options: Options) -> str:
     """What the model reads of a result."""
     if result.status == "timeout":
-        text = options.on_timeout.format(timeout_s=options.timeout_s)
+        text = options.on_timeout.replace("{timeout_s}", f"{options.timeout_s:g}")
     elif result.status == "ok":
         text = result.stdout + (result.stderr if options.shows == "stdout_and_stderr" else "")
         if options.echo and not text and result.value is not None:

@@ -1,6 +1,7 @@
 """What the schemas share: reading columns, golds, prompts and ids out of one row."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ from toolenvs.errors import TaskError
 Row = Mapping[str, Any]
 Messages = tuple[Mapping[str, str], ...]
 
-_RENDERED_MARK = "<|im_start|>"
+_RENDERED = re.compile(r"\s*<\|im_start\|>(?:system|user)\n")
 
 
 def as_text(value: object, key: str) -> str:
@@ -105,8 +106,8 @@ def _parts(content: object, at: str) -> str:
 
 
 def is_rendered(messages: Messages) -> bool:
-    """Whether chat markup already stands in the text, so that templating it again would nest it."""
-    return any(_RENDERED_MARK in message["content"] for message in messages)
+    """Whether the text begins as chat markup does, so that templating it again would nest it."""
+    return any(_RENDERED.match(message["content"]) for message in messages)
 
 
 def user_text(messages: Messages, key: str, *, last: bool = True) -> str:
