@@ -1,5 +1,6 @@
 """Every registered page keeps Gymnasium's contract, and gives the same episode in any process."""
 
+import copy
 import os
 import pickle
 import subprocess
@@ -243,3 +244,49 @@ def test_a_page_of_ones_own(tmp_path: object) -> None:
         env.close()
     finally:
         gym.registry.pop("mine/Mine-v0")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"progress": 1.5}, "progress is a number from 0 to 1"),
+        ({"progress": float("nan")}, "progress is a number from 0 to 1"),
+        ({"progress": "half"}, "progress is a number from 0 to 1"),
+        ({"prefix": "<code>1</code>"}, "prefix is a list of actions"),
+        ({"prefix": [1]}, "prefix is a list of actions"),
+        ({"task": -1}, "no task -1"),
+        ({"task": True}, "no task True"),
+        ({"task": 1.7}, "no task 1.7"),
+    ],
+)
+def test_reset_options_are_read_strictly(options: dict[str, object], message: str) -> None:
+    env = ToolEnv("ReTool-v0")
+    with pytest.raises(TaskError, match=message):
+        env.reset(options=options)
+
+
+def test_a_prompt_longer_than_the_space_is_named() -> None:
+    env = ToolEnv("ReTool-v0", observation_length=300)
+    with pytest.raises(TaskError, match="has .* characters; set spaces.observation_length"):
+        env.reset(seed=0)
+    with pytest.raises(TaskError, match="call reset"):
+        env.step("x")
+
+
+def test_a_copy_is_a_fork_and_a_fresh_environment_pickles() -> None:
+    env = ToolEnv("ReTool-v0", session="stateful", **{"tasks.set": "arithmetic"})
+    env.reset(seed=3)
+    env.step("<code>x = 6</code>")
+    for copied in (copy.copy(env), copy.deepcopy(env)):
+        assert "\n7</interpreter>" in copied.step("<code>x += 1; print(x)</code>")[0]
+        copied.close()
+    with pytest.raises(TaskError, match="cannot be pickled"):
+        pickle.dumps(env)
+    env.step("\\boxed{1}")
+    again = pickle.loads(pickle.dumps(env))
+    assert again.reset()[0] == env.reset()[0]
+    assert again.reset(seed=4)[0] == env.reset(seed=4)[0]
+    with pytest.raises(ValueError, match="fork: n = 0"):
+        env.fork(0)
+    env.close()
+    again.close()

@@ -5,8 +5,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import toolenvs
+from toolenvs import loop
 from toolenvs.blueprint import Blueprint
 from toolenvs.codec import TokenCodec
 from toolenvs.episode import Episode
@@ -224,3 +227,68 @@ async def test_messages_of_a_chat_protocol_alternate() -> None:
     assert [message["role"] for message in episode.messages] == ["user", "assistant", "tool", "assistant"]
     assert episode.messages[2]["content"] == "call 1"
     assert episode.messages[3]["content"] == "\\boxed{42}"
+
+
+async def test_a_cancelled_turn_ends_the_episode_and_frees_its_tools(blueprint: Blueprint) -> None:
+    episode = Episode(blueprint, TASK)
+    await episode.step(call("a"))
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await episode.step(call("hang"))
+    assert episode.ending == "infrastructure"
+    assert blueprint.tools["python"].closed == 1
+    with pytest.raises(TaskError, match=r"has ended \(infrastructure\)"):
+        await episode.step(call("b"))
+
+
+async def test_any_of_the_golds_is_right(blueprint: Blueprint) -> None:
+    for answer, correct in (("1/2", True), ("7", True), ("0.5", True), ("3", False)):
+        episode = Episode(blueprint, Task(id="t", question="q", golds=("0.5", "7")))
+        await episode.step(f"<answer>\\boxed{{{answer}}}</answer>")
+        assert episode.verdict is not None
+        assert episode.verdict.correct is correct
+
+
+async def test_each_turn_is_a_message_even_where_a_malformed_one_is_ignored() -> None:
+    chat = toolenvs.load("ReToolChat-v0", malformed="ignore", max_turns=2, when_spent="notice")
+    episode = Episode(chat, TASK)
+    await episode.step("<tool_call>{</tool_call><|im_end|>")
+    await episode.step("<tool_call>[</tool_call><|im_end|>")
+    await episode.step("\\boxed{42}<|im_end|>")
+    roles = [message["role"] for message in episode.messages]
+    assert roles == ["user", "assistant", "tool", "assistant", "tool", "assistant"]
+    assert [episode.messages[i]["content"] for i in (2, 4)] == ["", "\nNo turns left. Give the final answer now."]
+
+
+async def test_a_call_of_a_spent_tool_is_answered_while_others_have_calls_left() -> None:
+    name = "toolenvs.tools.corrupted:Tool"
+    made = toolenvs.load(
+        "ReTool-v0", tools={name: {}}, when_spent="free_text", max_calls_per_tool={"python": 0, name: 1},
+        **{"protocol.calls.lie": {"tool": name, "argument": "code"}},
+    )  # fmt: skip
+    made.tools["python"], made.tools[name] = Counter(), Counter()
+    episode = Episode(made, TASK)
+    turn = await episode.step(call("a"))
+    assert "No calls left" in turn.observation
+    assert episode.stop
+    assert "call 1" in (await episode.step("<lie>b</lie>")).observation
+    assert not episode.stop
+
+
+@given(text=st.text(max_size=400), length=st.integers(130, 300), keep=st.sampled_from(["head", "tail", "middle"]))
+def test_an_observation_fits_its_space(text: str, length: int, keep: str) -> None:
+    made = toolenvs.load("ReTool-v0", observation_length=length, keep=keep, max_turns=1, when_spent="notice")
+    made.tools["python"] = tool = Counter()
+
+    async def say(self: Session, arguments: Any) -> ToolResult:
+        return ToolResult(text=text)
+
+    tool.open = lambda *_, **__: _opened(say)  # type: ignore[assignment,method-assign]
+    turn = loop.run(Episode(made, TASK).step("<code>print(1)"))
+    assert 0 < len(turn.observation) <= length
+    assert turn.observation.startswith("</code>\n<interpreter>\n")
+    assert turn.observation.endswith("</interpreter>\n\n")
+
+
+async def _opened(say: Any) -> Any:
+    return type("Saying", (Session,), {"call": say})(Counter())

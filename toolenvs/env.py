@@ -1,6 +1,8 @@
 """`ToolEnv`: an environment as a `gymnasium.Env`, whose observations and actions are text."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from numbers import Real
 from typing import Any
 
 import gymnasium as gym
@@ -49,7 +51,8 @@ class ToolEnv(gym.Env[str, str]):
     ) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ValueError(f"render_mode {render_mode!r}: {did_you_mean(str(render_mode), ('ansi', 'html'))}")
-        self.blueprint = blueprint.load(page, tasks=tasks, tokenizer=tokenizer, **overrides)
+        self._made_of = {"page": page, "tasks": tasks, "tokenizer": tokenizer, **overrides}
+        self.blueprint = blueprint.load(**self._made_of)
         self.render_mode = render_mode
         self._make_spaces()
         self.episode: Episode | None = None
@@ -71,7 +74,7 @@ class ToolEnv(gym.Env[str, str]):
             The prompt (and all that the prefix added to it), and `info`.
 
         Raises:
-            TaskError: no such task, or the prefix ends the episode.
+            TaskError: no such task or option, or the prefix ends the episode.
             InfrastructureError: a tool does not work here.
         """
         self.reseed(seed)
@@ -79,18 +82,23 @@ class ToolEnv(gym.Env[str, str]):
 
     async def areset(self, *, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """The asynchronous form of `reset`, without seeding."""
-        chosen = dict(options or {})
-        for key in chosen:
-            if key not in _RESET_OPTIONS:
-                raise TaskError(f"reset: unknown option {key!r}; {did_you_mean(key, _RESET_OPTIONS)}")
+        which, prefix, progress = _read_options(options or {})
         await self._close_episode()
         await self.blueprint.check()
         index, episode_seed = (int(n) for n in self.np_random.integers(1 << 31, size=2))
-        which = chosen.get("task")
         task = self.blueprint.task(index % len(self.blueprint.tasks) if which is None else which)
-        progress = float(chosen.get("progress", 0.0))
-        episode = self.episode = Episode(self.blueprint, task, seed=episode_seed, progress=progress)
-        text = episode.prompt + await episode.replay(chosen.get("prefix", ()))
+        episode = Episode(self.blueprint, task, seed=episode_seed, progress=progress)
+        try:
+            text = episode.prompt + await episode.replay(prefix)
+            if len(text) > self.blueprint.page.spaces.observation_length:
+                raise TaskError(
+                    f"what the policy reads first of task {task.id!r} has {len(text)} characters; "
+                    f"set spaces.observation_length of {self.blueprint.page.id} to that at least"
+                )
+        except BaseException:
+            await episode.close()
+            raise
+        self.episode = episode
         return text, dict(info(episode, Turn(observation=text)))
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
@@ -117,6 +125,11 @@ class ToolEnv(gym.Env[str, str]):
         turn = await self.episode.step(action[:limit], cut_short=len(action) > limit)
         return turn.observation, turn.reward, turn.terminated, turn.truncated, dict(info(self.episode, turn))
 
+    @property
+    def ended(self) -> bool:
+        """True where the episode has ended and `reset` is due."""
+        return self.episode is not None and self.episode.ending is not None
+
     def reseed(self, seed: int | None) -> None:
         """Seed the random stream that tasks and tools are drawn from; None goes on with the last one."""
         super().reset(seed=seed)
@@ -133,17 +146,37 @@ class ToolEnv(gym.Env[str, str]):
 
         Raises:
             TaskError: no episode is running.
+            ValueError: `n` is less than 1.
         """
+        if n < 1:
+            raise ValueError(f"fork: n = {n}; at least one copy is needed")
         return [loop.run(self._afork()) for _ in range(n)]
 
     async def _afork(self) -> "ToolEnv":
         if self.episode is None:
             raise TaskError("call reset before fork")
-        copy = self.twin()
-        copy.np_random = type(self.np_random)(type(self.np_random.bit_generator)())
-        copy.np_random.bit_generator.state = self.np_random.bit_generator.state
+        copy = self._copy()
         copy.episode = await self.episode.fork()
         return copy
+
+    def _copy(self) -> "ToolEnv":
+        """A twin whose random stream stands where this one's does."""
+        copy = self.twin()
+        copy.np_random = deepcopy(self.np_random)
+        copy._np_random_seed = self._np_random_seed
+        return copy
+
+    def __copy__(self) -> "ToolEnv":
+        return self._copy() if self.episode is None else self.fork()[0]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "ToolEnv":
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.episode is not None and not self.ended:
+            raise TaskError("a running episode holds live tools and cannot be pickled: pickle before reset, or fork")
+        state = {"_np_random": self._np_random, "_np_random_seed": self._np_random_seed, "spec": self.spec}
+        return _remake, (type(self), self._made_of, self.render_mode), state
 
     def render(self) -> str | None:
         """The transcript with authorship shown, as `render_mode` says."""
@@ -160,3 +193,21 @@ class ToolEnv(gym.Env[str, str]):
         episode, self.episode = self.episode, None
         if episode is not None:
             await episode.close()
+
+
+def _remake(kind: type[ToolEnv], made_of: dict[str, Any], render_mode: str | None) -> ToolEnv:
+    return kind(**made_of, render_mode=render_mode)
+
+
+def _read_options(options: Mapping[str, Any]) -> tuple[Any, Sequence[str], float]:
+    """The task, prefix and progress of `reset`'s options."""
+    for key in options:
+        if key not in _RESET_OPTIONS:
+            raise TaskError(f"reset: unknown option {key!r}; {did_you_mean(str(key), _RESET_OPTIONS)}")
+    prefix = options.get("prefix", ())
+    if isinstance(prefix, str) or not all(isinstance(action, str) for action in prefix):
+        raise TaskError(f"reset: prefix is a list of actions, each a str, not {prefix!r:.80}")
+    progress = options.get("progress", 0.0)
+    if isinstance(progress, bool) or not isinstance(progress, Real) or not 0 <= float(progress) <= 1:
+        raise TaskError(f"reset: progress is a number from 0 to 1, not {progress!r}")
+    return options.get("task"), tuple(prefix), float(progress)

@@ -24,6 +24,8 @@ from toolenvs.transcript import Author, Segment, Transcript
 
 TERMINATED = frozenset({"answer", "malformed"})
 """Endings that the task itself has; every other one was imposed by a budget or a fault."""
+_SHOWN_NAME = 64
+"""Characters of an unknown tool's name that a reminder repeats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +104,14 @@ class Episode:
     @property
     def stop(self) -> tuple[str, ...]:
         """Stop strings of the next generation; none once calls are spent and the page says `free_text`."""
-        spent = self.meter.calls_spent() or self.meter.grace
+        spent = self._no_call_left or self.meter.grace
         return () if spent and self.meter.limits.when_spent == "free_text" else self.blueprint.protocol.stop
+
+    @property
+    def _no_call_left(self) -> bool:
+        return self.meter.calls_spent() or (
+            bool(self.meter.limits.max_calls_per_tool) and all(map(self.meter.calls_spent, self.blueprint.tools))
+        )
 
     @property
     def messages(self) -> list[dict[str, str]]:
@@ -134,11 +142,22 @@ class Episode:
             cut_short: generation ended at a length limit.
             scored: False for a replayed turn, which is not trained on.
 
+        A turn that is cancelled, or that finds the environment set up wrongly, cannot be taken back: it ends the
+        episode as `infrastructure`.
+
         Raises:
             TaskError: the episode has ended already.
         """
         if self.ending is not None:
             raise TaskError(f"the episode about {self.task.id!r} has ended ({self.ending}); reset it before stepping")
+        try:
+            return await self._turn(action, exact=exact, tokens=tokens, cut_short=cut_short, scored=scored)
+        except BaseException:
+            self.ending, self.verdict = "infrastructure", None
+            await self.close()
+            raise
+
+    async def _turn(self, action: str, *, exact: bool, tokens: int | None, cut_short: bool, scored: bool) -> Turn:
         self.meter.start_turn()
         limits = self.meter.limits
         if limits.max_turn_chars is not None and len(action) > limits.max_turn_chars:
@@ -162,9 +181,10 @@ class Episode:
     async def _answer_turn(self, written: list[Segment], reply: Reply) -> Turn:
         """Decide what the policy's turn leads to."""
         page = self.blueprint.page
-        malformed = reply.malformed
-        if reply.calls and reply.calls[0].tool not in self.blueprint.tools:
-            malformed = f"there is no tool {reply.calls[0].tool!r}"
+        malformed, called = reply.malformed, reply.calls[0].tool if reply.calls else ""
+        tool = self.blueprint.tool_key(called)
+        if reply.calls and tool is None:
+            malformed = f"there is no tool {called[:_SHOWN_NAME]!r}"
         elif not reply.calls and reply.answer is None and malformed is None and page.protocol.no_call == "malformed":
             malformed = "it holds neither a call nor an answer"
         elif not reply.calls and malformed is None:
@@ -179,7 +199,8 @@ class Episode:
             if page.protocol.malformed == "end":
                 return await self._finish(written, ending="malformed", reply=reply, malformed=True)
             return await self._observe(written, self._malformed_observation(malformed), (), malformed=True)
-        return await self._call(written, reply.calls[0])
+        assert tool is not None
+        return await self._call(written, Call(tool, reply.calls[0].arguments))
 
     async def _call(self, written: list[Segment], call: Call) -> Turn:
         """Run a call, or say that none is left."""
@@ -187,9 +208,10 @@ class Episode:
         if self.meter.turns_spent and limits.when_spent == "end":
             return await self._finish(written, ending="turns")
         if self.meter.calls_spent(call.tool):
-            if limits.when_spent != "notice":
+            answered = limits.when_spent == "notice" or (limits.when_spent == "free_text" and not self._no_call_left)
+            if not answered:
                 return await self._finish(written, ending="calls")
-            note = limits.notice.format(what="calls")
+            note = limits.notice.replace("{what}", "calls")
             refused = ToolCall(tool=call.tool, arguments=call.arguments, result=note, status="refused", seconds=0.0)
             return await self._observe(written, self.blueprint.protocol.observation(call, note), (refused,))
         self.meter.count_call(call.tool)
@@ -213,7 +235,7 @@ class Episode:
         )
         if self.meter.overdue:
             return await self._finish(written, ending="deadline", calls=(made,))
-        if limits.when_spent == "truncate" and self.meter.calls_spent():
+        if limits.when_spent == "truncate" and self.meter.calls_spent(call.tool):
             return await self._finish(written, ending="calls", calls=(made,))
         return await self._observe(written, observation, (made,))
 
@@ -241,20 +263,25 @@ class Episode:
         page, protocol = self.blueprint.page.protocol, self.blueprint.protocol
         if page.malformed == "empty":
             return self._wrap(None, page.malformed_text)
-        if page.malformed == "ignore":
-            return "\n"
+        if page.malformed == "ignore":  # where a turn is a message of its own, the next one needs its header
+            return protocol.observation(None, "") if protocol.turn_end else "\n"
         reminder = protocol.reminder(neutralize(reason, self.blueprint.markers))
         return protocol.observation(None, reminder) if protocol.turn_end else reminder
 
     def _wrap(self, call: Call | None, text: str) -> Observation:
-        """Cut, neutralise and wrap feedback; the wrapper always survives the cut."""
+        """Cut, neutralise and wrap feedback; the wrapper always survives the cut, and the whole fits its space."""
         limits, blueprint = self.meter.limits, self.blueprint
         text = blueprint.fit(text)
         if limits.max_observation_chars is not None:
             text = cut(text, limits.max_observation_chars, limits.keep, limits.ellipsis)
         if limits.max_observation_tokens is not None:
             text = cut_tokens(text, limits.max_observation_tokens, limits.keep, limits.ellipsis, self._count_neutral)
-        return blueprint.protocol.observation(call, neutralize(text, blueprint.markers))
+        text = neutralize(text, blueprint.markers)
+        wrapper = blueprint.protocol.observation(call, "")
+        room = blueprint.room - len(wrapper.opening) - len(wrapper.closing)
+        if len(text) > room:
+            text = cut(text, max(room - len(limits.ellipsis), 0), limits.keep, limits.ellipsis)
+        return blueprint.protocol.observation(call, text)
 
     def _count_neutral(self, text: str) -> int:
         return self.blueprint.count(neutralize(text, self.blueprint.markers))
@@ -272,22 +299,23 @@ class Episode:
         if self.meter.turns_spent and limits.when_spent in ("end", "truncate"):
             return await self._finish(written, ending="turns", calls=calls, malformed=malformed)
         feedback: list[Segment] = []
+        note = limits.notice.replace("{what}", "turns") if self._last_turn_is_noticed else ""
         if protocol.turn_end and not (written and written[-1].text.rstrip("\n").endswith(protocol.turn_end)):
             feedback.append(Segment(Author.HARNESS, protocol.turn_end, turn))
         if isinstance(observation, str):
-            feedback.append(Segment(Author.HARNESS, observation, turn))
+            feedback.append(Segment(Author.HARNESS, observation + (note and note + "\n"), turn))
         else:
             author = Author.TOOL if calls and calls[0].status != "refused" else Author.HARNESS
-            note = "\n" + limits.notice.format(what="turns") if self._last_turn_is_noticed else ""
             parts = [
                 Segment(author, text, turn, verbatim=text is observation.content)
                 for text in (observation.opening, observation.content)
                 if text
             ]
-            parts += [Segment(Author.HARNESS, note, turn)] if note else []
+            parts += [Segment(Author.HARNESS, "\n" + note, turn)] if note else []
             feedback += [*parts, Segment(author, observation.closing, turn)]
         text = "".join(segment.text for segment in feedback)
-        if not self._fits(text):
+        shown = "".join(segment.text for segment in (*written, *feedback) if segment.author is not Author.POLICY)
+        if not self._fits(text) or len(shown) > self.blueprint.page.spaces.observation_length:
             return await self._finish(written, ending="length", calls=calls, malformed=malformed)
         self._spend(text, self.blueprint.count(text))
         self.meter.observation_chars = len(text)
@@ -295,7 +323,6 @@ class Episode:
         added = (*written, *feedback)
         self.transcript = self.transcript.append(added)
         terms = self.blueprint.reward_terms(self._moment(malformed=malformed))
-        shown = "".join(segment.text for segment in added if segment.author is not Author.POLICY)
         return Turn(observation=shown, segments=added, calls=calls, reward_terms=terms)
 
     @property
