@@ -1,4 +1,4 @@
-"""The `docker` backend: hardened containers, each with fork servers of its own, on the engine that DOCKER_HOST names."""
+"""The `docker` backend: hardened containers with fork servers of their own, on the engine that DOCKER_HOST names."""
 
 import asyncio
 import os

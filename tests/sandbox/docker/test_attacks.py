@@ -1,0 +1,16 @@
+"""The hostile programs and the hostile kinds of the local backend's tests, in containers."""
+
+from .conftest import sibling
+
+_attacks, _kinds = sibling("test_attacks"), sibling("test_hostile_kinds")
+
+test_nothing_comes_through = _attacks.test_nothing_comes_through
+test_details_that_the_first_lines_name = _attacks.test_details_that_the_first_lines_name
+test_system_calls_are_refused = _kinds.test_system_calls_are_refused
+test_disturbances_end_with_their_call = _kinds.test_disturbances_end_with_their_call
+test_threads_may_print_at_the_same_time = _kinds.test_threads_may_print_at_the_same_time
+test_a_thread_that_prints_for_ever_ends_with_the_call = _kinds.test_a_thread_that_prints_for_ever_ends_with_the_call
+test_only_the_private_folder_can_be_written = _kinds.test_only_the_private_folder_can_be_written
+test_no_folder_is_shared_and_writable = _kinds.test_no_folder_is_shared_and_writable
+test_only_what_programs_need_can_be_read = _kinds.test_only_what_programs_need_can_be_read
+test_siblings_can_neither_be_seen_nor_signalled = _kinds.test_siblings_can_neither_be_seen_nor_signalled
