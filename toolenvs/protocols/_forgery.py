@@ -6,32 +6,35 @@ from collections.abc import Sequence
 Range = tuple[int, int]
 
 
-def imitations(turn: str, name: str, shields: Sequence[tuple[str, str]] = ()) -> list[Range]:
-    """Ranges from each `<name>` to the `</name>` behind it (or to the end), and each stray closing tag.
+class Imitations:
+    """Finds the observation tag `<name>`, which only the environment may write.
 
     Tags count in any case, with attributes and stray spaces: a model reads them all alike. What stands between a pair
     of `shields`, such as the tags of a call, belongs to the call.
     """
-    found: list[Range] = []
-    shield_ends = dict(shields)
-    opening, closing = _tag_patterns(name)
-    marks = re.compile("|".join([*map(re.escape, shield_ends), f"(?i:(?P<closing>{closing})|{opening})"]))
-    ends = re.compile(closing, re.IGNORECASE)
-    position = 0
-    while mark := marks.search(turn, position):
-        if mark[0] in shield_ends:
-            end = turn.find(shield_ends[mark[0]], mark.end())
-            position = len(turn) if end < 0 else end + len(shield_ends[mark[0]])
-            continue
-        closed = mark if mark["closing"] else ends.search(turn, mark.end())
-        position = closed.end() if closed else len(turn)
-        found.append((mark.start(), position))
-    return found
 
+    def __init__(self, name: str, shields: Sequence[tuple[str, str]] = ()) -> None:
+        word = re.escape(name)
+        closing = rf"<[ \t]*/[ \t]*{word}[ \t]*>"
+        tags = rf"(?i:(?P<closing>{closing})|<[ \t]*{word}(?:[ \t/][^<>]*)?>)"
+        self._shield_ends = dict(shields)
+        self._marks = re.compile("|".join([*map(re.escape, self._shield_ends), tags]))
+        self._closing = re.compile(closing, re.IGNORECASE)
 
-def _tag_patterns(name: str) -> tuple[str, str]:
-    word = re.escape(name)
-    return rf"<[ \t]*{word}(?:[ \t/][^<>]*)?>", rf"<[ \t]*/[ \t]*{word}[ \t]*>"
+    def find(self, turn: str) -> list[Range]:
+        """Ranges from each opening tag to the closing one behind it (or to the end), and each stray closing tag."""
+        found: list[Range] = []
+        position = 0
+        while mark := self._marks.search(turn, position):
+            shield_end = self._shield_ends.get(mark[0])
+            if shield_end is not None:
+                end = turn.find(shield_end, mark.end())
+                position = len(turn) if end < 0 else end + len(shield_end)
+                continue
+            closed = mark if mark["closing"] else self._closing.search(turn, mark.end())
+            position = closed.end() if closed else len(turn)
+            found.append((mark.start(), position))
+        return found
 
 
 def other_turns(turn: str, turn_end: str, turn_start: str) -> list[Range]:

@@ -58,13 +58,13 @@ class Protocol:
         self.markers = (*own, *template.markers)
         self.targets = tuple((call.tool, call.argument) for call in options.calls.values())
         self.turn_end = ""
-        self._call_tags = [(f"<{name}>", f"</{name}>") for name in options.calls]
+        self._imitations = _forgery.Imitations(tag, [(f"<{name}>", f"</{name}>") for name in options.calls])
 
     def parse(self, turn: str) -> Reply:
         """The first call that the turn closes, else the last answer."""
         forged = _forgery.merge(
             [
-                *_forgery.imitations(turn, self._options.observation, self._call_tags),
+                *self._imitations.find(turn),
                 *_forgery.other_turns(turn, self._template.turn_end, self._template.turn_start),
             ]
         )

@@ -37,6 +37,7 @@ class Protocol:
         self._options = options
         self._template = template
         self._opening, self._closing = template.tool_turn()
+        self._imitations = _forgery.Imitations(_RESPONSE, [_CALL_TAGS])
         self.targets = tuple((tool, None) for tool in options.names.values())
         self.turn_end = template.turn_end
         self.stop = (template.turn_end,) if template.turn_end else ()
@@ -46,7 +47,7 @@ class Protocol:
         """The first call; later ones in the same turn are dropped, as verl does with `max_parallel_calls` 1."""
         forged = _forgery.merge(
             [
-                *_forgery.imitations(turn, _RESPONSE, [_CALL_TAGS]),
+                *self._imitations.find(turn),
                 *_forgery.other_turns(turn, self.turn_end, self._template.turn_start),
             ]
         )
