@@ -20,7 +20,7 @@ FLOORS = [
     {"rollout"},
     {"agents"},
     {"coldstart", "train"},
-    {"adapters", "view"},
+    {"adapters", "view", "serve"},
     {"cli"},
 ]
 FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}

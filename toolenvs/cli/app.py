@@ -11,6 +11,7 @@ from toolenvs.cli.doctor import doctor
 from toolenvs.cli.eval import evaluate
 from toolenvs.cli.list import list_pages
 from toolenvs.cli.play import play
+from toolenvs.cli.serve import app as serve
 from toolenvs.cli.train import train
 from toolenvs.cli.view import view
 from toolenvs.errors import ToolenvsError
@@ -49,4 +50,5 @@ app.command("play")(play)
 app.command("eval")(evaluate)
 app.command("train", context_settings={"ignore_unknown_options": True, "help_option_names": []})(train)
 app.command("view")(view)
+app.add_typer(serve, name="serve")
 app.command("doctor")(doctor)

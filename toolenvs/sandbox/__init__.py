@@ -22,7 +22,11 @@ from toolenvs.sandbox.result import Result, Status
 
 __all__ = ["BACKENDS", "Box", "Result", "Session", "Status", "Tier", "open", "probe", "shared"]
 
-BACKENDS = {"local": "toolenvs.sandbox.local:LocalBox", "docker": "toolenvs.sandbox.docker.box:DockerBox"}
+BACKENDS = {
+    "local": "toolenvs.sandbox.local:LocalBox",
+    "docker": "toolenvs.sandbox.docker.box:DockerBox",
+    "remote": "toolenvs.sandbox.remote:RemoteBox",
+}
 """Name -> module and class, imported when asked for."""
 
 _shared: dict[tuple[Any, ...], Box] = {}

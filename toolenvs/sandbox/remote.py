@@ -1,0 +1,516 @@
+"""The `remote` backend: programs run on a server that speaks SandboxFusion's HTTP interface.
+
+    with sandbox.open("remote", url="http://127.0.0.1:8080") as box:
+        box.run("print(2 + 2)").stdout
+
+Against SandboxFusion itself `run` works, for Python; results are read from what it says of the process, so there is no
+`value`, and seeds are not taken. Against `toolenvs serve sandbox` results are complete; sessions and forks work too.
+Shapes and statuses follow the package `sandbox-fusion` 0.3.7; the description of a result under "toolenvs" is our own.
+"""
+
+import asyncio
+import concurrent.futures
+import email.utils
+import os
+import random
+import secrets
+import threading
+import time
+from collections.abc import Coroutine
+from dataclasses import replace
+from typing import Any, TypeVar, get_args
+
+from toolenvs.errors import ConfigError, ForkError, IsolationError, MissingExtraError, SandboxError
+from toolenvs.sandbox import base
+from toolenvs.sandbox.result import Result, Status
+
+T = TypeVar("T")
+Answer = dict[str, Any]
+
+RETRIED = (429, 502, 503, 504)
+"""Status codes that may be another one a moment later."""
+_FIRST_WAIT_S = 0.25
+_LONGEST_WAIT_S = 10.0
+_TIERS = ("fork", "namespace", "hardened")
+"""From the weakest to the strongest."""
+_HEALTH_S = 10.0
+_CONTROL_S = 20.0
+"""Beyond which a request that runs no program counts as lost."""
+
+
+class RemoteBox(base.Box):
+    """Programs on a server.
+
+    Args:
+        url: of the server, such as "http://127.0.0.1:8080".
+        token: sent as a bearer token; "" for none.
+        timeout_s: wall-clock limit of a run, where none is given.
+        memory_mb: memory limit of a program, which the server enforces.
+        output_chars: characters of each stream that are kept.
+        code_chars: longest program, and longest standard input.
+        seed: of runs, where none is given; only a server of ours takes it.
+        min_isolation: "namespace" or "hardened": the server has to say that it is as strong. "fork" and "" ask nothing:
+            a program behind another server's walls is that server's to hold.
+        attempts: how often a request is sent until it counts as failed.
+        answer_s: beyond the program's own time, after so long without an answer an attempt counts as lost.
+        deadline_s: beyond the program's own time, what all attempts and the waits between them may take.
+
+    Raises:
+        ConfigError: an argument is wrong.
+        MissingExtraError: httpx is not installed.
+    """
+
+    def __init__(
+        self,
+        url: str = "",
+        *,
+        token: str = "",
+        timeout_s: float = 10.0,
+        memory_mb: int = 512,
+        output_chars: int = 65_536,
+        code_chars: int = 2_000_000,
+        seed: int = 0,
+        min_isolation: str = "",
+        attempts: int = 6,
+        answer_s: float = 60.0,
+        deadline_s: float = 180.0,
+    ) -> None:
+        try:
+            import httpx
+        except ImportError:
+            raise MissingExtraError("httpx", "remote", "the remote sandbox") from None
+        if not url.startswith(("http://", "https://")):
+            raise ConfigError(f"sandbox: url = {url!r} is no address: give one such as 'http://127.0.0.1:8080'")
+        if min_isolation and min_isolation not in _TIERS:
+            raise ConfigError(f"sandbox: no isolation {min_isolation!r}; known: {', '.join(_TIERS)}")
+        numbers = {"timeout_s": timeout_s, "memory_mb": memory_mb, "output_chars": output_chars}
+        numbers |= {"code_chars": code_chars, "attempts": attempts, "answer_s": answer_s, "deadline_s": deadline_s}
+        for name, value in numbers.items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**31:
+                raise ConfigError(f"sandbox: {name} must be a positive number, not {value!r}")
+        self.url = url.rstrip("/")
+        self.seed = seed
+        self._timeout_s = timeout_s
+        self._memory_mb = memory_mb
+        self._output_chars = output_chars
+        self._code_chars = code_chars
+        self._min_isolation = min_isolation
+        self._attempts = attempts
+        self._answer_s = answer_s
+        self._deadline_s = deadline_s
+        self._owner = os.getpid()
+        self._closed = False
+        self._faults = (httpx.TransportError,)
+        self._loop = _Loop()
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        pool = httpx.Limits(max_connections=None, max_keepalive_connections=64)
+        # Nothing of the environment: programs go where the url says, through no proxy that a variable names.
+        self._client = httpx.AsyncClient(base_url=self.url, headers=headers, limits=pool, timeout=None, trust_env=False)
+        self._health: Answer | None = None
+
+    def run(self, code: str, *, timeout_s: float | None = None, stdin: str = "", seed: int | None = None) -> Result:
+        """Run `code` in a fresh interpreter of the server; see `Box.run`."""
+        return self._wait(self._run(code, timeout_s, stdin, seed))
+
+    async def arun(
+        self, code: str, *, timeout_s: float | None = None, stdin: str = "", seed: int | None = None
+    ) -> Result:
+        """As `run`. Cancelling closes the connection, whereupon a server of ours kills the program."""
+        return await self._await(self._run(code, timeout_s, stdin, seed))
+
+    def session(self, *, seed: int | None = None) -> "RemoteSession":
+        """A stateful interpreter of the server.
+
+        Raises:
+            SandboxError: the server cannot be reached, or has no sessions.
+        """
+        return self._wait(self._session(seed))
+
+    async def asession(self, *, seed: int | None = None) -> "RemoteSession":
+        """As `session`."""
+        return await self._await(self._session(seed))
+
+    def close(self) -> None:
+        """Close the connections; sessions that are still open end at the server when they have been idle for long."""
+        if self._closed or self._owner != os.getpid():
+            return
+        self._closed = True
+        self._loop.close(self._client.aclose)
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        future = self._hand_over(work)
+        try:
+            return future.result()
+        except concurrent.futures.CancelledError:
+            raise SandboxError("this sandbox was closed during the request") from None
+        except BaseException:
+            future.cancel()  # interrupted, as by Ctrl-C: nothing goes on there
+            raise
+
+    async def _await(self, work: Coroutine[Any, Any, T]) -> T:
+        return await asyncio.wrap_future(self._hand_over(work))
+
+    def _hand_over(self, work: Coroutine[Any, Any, T]) -> "concurrent.futures.Future[T]":
+        if self._closed or self._owner != os.getpid():
+            work.close()
+            where = "is closed" if self._closed else "belongs to the parent process: open one here"
+            raise SandboxError(f"this sandbox {where}")
+        return self._loop.submit(work)
+
+    async def _run(self, code: str, timeout_s: float | None, stdin: str, seed: int | None) -> Result:
+        refused = self._refused(code, stdin)
+        if refused:
+            return refused
+        if self._min_isolation not in ("", "fork"):
+            await self._check_isolation()
+        body = self._body(code, timeout_s, stdin) | {
+            "language": "python",
+            "memory_limit_MB": self._memory_mb,
+            "seed": self.seed if seed is None else seed,
+        }
+        return await self._result("/run_code", body)
+
+    async def _session(self, seed: int | None) -> "RemoteSession":
+        health = await self._server()
+        if not health.get("sessions"):
+            raise SandboxError(
+                f"{self.url} has no sessions (it is no `toolenvs serve sandbox`): run programs statelessly there"
+            )
+        await self._check_isolation()
+        return RemoteSession(self, self.seed if seed is None else seed)
+
+    async def _server(self) -> Answer:
+        """What the server says of itself; empty where it says nothing, as SandboxFusion."""
+        if self._health is None:
+            response = await self._send("GET", "/health", None, _HEALTH_S, allowed=(200, 401, 403, 404, 405, 422))
+            answer = _json(response) if response.status_code == 200 else {}
+            self._health = answer if isinstance(answer, dict) else {}
+        return self._health
+
+    async def _check_isolation(self) -> None:
+        if self._min_isolation in ("", "fork"):
+            return
+        health = await self._server()
+        isolation = health.get("isolation")
+        if isolation not in _TIERS[_TIERS.index(self._min_isolation) :]:
+            known = f"has {isolation!r}" if isolation else "does not say what it has"
+            raise IsolationError(f"{self.url} {known}, but min_isolation is {self._min_isolation!r}")
+
+    def _body(self, code: str, timeout_s: float | None, stdin: str) -> Answer:
+        limit_s = self._timeout_s if timeout_s is None else timeout_s
+        return {"code": code, "stdin": stdin, "run_timeout": limit_s}
+
+    def _refused(self, code: str, stdin: str) -> Result | None:
+        """The result for a program that cannot even be sent."""
+        for name, text in (("program", code), ("standard input", stdin)):
+            if len(text) > self._code_chars:
+                return Result("error", error=f"ValueError: the {name} is longer than {self._code_chars} characters")
+            try:
+                text.encode()
+            except UnicodeEncodeError as problem:
+                return Result("error", error=f"UnicodeEncodeError: the {name} holds a lone surrogate: {problem.reason}")
+        return None
+
+    async def _result(self, path: str, body: Answer) -> Result:
+        """Send a program; what became of it."""
+        started_s = time.monotonic()
+        response = await self._send("POST", path, body, body["run_timeout"], allowed=(200, 413))
+        seconds = time.monotonic() - started_s
+        answer = _json(response)
+        if response.status_code == 413:  # the program's size is the program's doing
+            return Result("error", error=f"ValueError: {_detail(answer)}", seconds=seconds)
+        try:
+            return parse(answer, output_chars=self._output_chars, seconds=seconds, timeout_s=body["run_timeout"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise SandboxError(f"{self.url}{path} answered with something else: {str(answer)[:200]}") from error
+
+    async def _send(
+        self, method: str, path: str, body: Answer | None, run_s: float, *, allowed: tuple[int, ...] = (200,)
+    ) -> Any:
+        """The response, after as many attempts as it takes and may take.
+
+        Raises:
+            SandboxError: every attempt failed, or the server refused.
+        """
+        end_s = time.monotonic() + run_s + self._deadline_s
+        fault = ""
+        tried = 0
+        for attempt in range(self._attempts):
+            wait_s = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**attempt) * random.uniform(0.5, 1.0)
+            left_s = end_s - time.monotonic()
+            if left_s <= 0:
+                break
+            tried += 1
+            try:
+                async with asyncio.timeout(min(left_s, run_s + self._answer_s)):
+                    response = await self._client.request(method, path, json=body)
+            except TimeoutError:
+                fault = "no answer in time"
+            except self._faults as error:
+                fault = f"{type(error).__name__}: {error}"
+            else:
+                if response.status_code in allowed:
+                    failed = _failure(response) if path.endswith(("/run_code", "/run")) else None
+                    if failed is None:
+                        return response
+                    fault = f"the server's sandbox failed: {failed}"
+                else:
+                    fault = f"status {response.status_code}: {_detail(_json(response))}"
+                    if response.status_code not in RETRIED:
+                        break
+                    wait_s = max(wait_s, _retry_after_s(response.headers.get("retry-after", "")))
+            if attempt + 1 < self._attempts:
+                await asyncio.sleep(min(wait_s, max(0.0, end_s - time.monotonic())))
+        times = "once" if tried == 1 else f"{tried} times"
+        raise SandboxError(f"{self.url}{path} failed, asked {times}: {fault}")
+
+
+class RemoteSession(base.Session):
+    """An interpreter of a server, which keeps its state between runs."""
+
+    def __init__(self, box: RemoteBox, seed: int, key: str = "") -> None:
+        self._box = box
+        self._seed = seed
+        self._key = key
+        self._number = 0
+        self._lost = False
+        """Whether an interpreter of it is gone, and no result has told so."""
+        self._closed = False
+        self._busy = threading.Lock()
+
+    def run(self, code: str, *, timeout_s: float | None = None, stdin: str = "") -> Result:
+        """Run `code`; see `Session.run`."""
+        with self._one_at_a_time():
+            return self._box._wait(self._run(code, timeout_s, stdin))
+
+    async def arun(self, code: str, *, timeout_s: float | None = None, stdin: str = "") -> Result:
+        """As `run`. Cancelling ends the interpreter; the next run finds a fresh one."""
+        with self._one_at_a_time():
+            return await self._box._await(self._run(code, timeout_s, stdin))
+
+    def fork(self) -> "RemoteSession":
+        """A copy of the interpreter as it is now; see `Session.fork`.
+
+        Raises:
+            ForkError: it cannot be copied.
+            SandboxError: the server failed.
+        """
+        with self._one_at_a_time():
+            return self._box._wait(self._fork())
+
+    async def afork(self) -> "RemoteSession":
+        """As `fork`."""
+        with self._one_at_a_time():
+            return await self._box._await(self._fork())
+
+    def close(self) -> None:
+        """End the interpreter."""
+        ending = self._ending()
+        if ending:
+            self._box._wait(self._end(ending))
+
+    async def aclose(self) -> None:
+        """As `close`."""
+        ending = self._ending()
+        if ending:
+            await self._box._await(self._end(ending))
+
+    async def _run(self, code: str, timeout_s: float | None, stdin: str) -> Result:
+        refused = self._box._refused(code, stdin)
+        if refused:
+            return refused
+        try:
+            if not self._key:
+                await self._begin()
+            self._number += 1
+            body = self._box._body(code, timeout_s, stdin) | {"number": self._number}
+            result = await self._box._result(f"/v1/sessions/{self._key}/run", body)
+        except (asyncio.CancelledError, SandboxError):  # nobody knows what it did: the next run finds a fresh one
+            self._lost = self._lost or bool(self._key)
+            key, self._key = self._key, ""
+            self._box._loop.spawn(self._end(key))
+            raise
+        lost, self._lost = self._lost, False
+        return replace(result, state_lost=True) if lost else result
+
+    async def _begin(self) -> None:
+        key = secrets.token_hex(16)
+        body = {"seed": self._seed, "memory_limit_MB": self._box._memory_mb}
+        await self._box._send("PUT", f"/v1/sessions/{key}", body, _CONTROL_S)
+        self._key, self._number = key, 0
+
+    async def _fork(self) -> "RemoteSession":
+        if not self._key:
+            return RemoteSession(self._box, self._seed)
+        copy = secrets.token_hex(16)
+        path = f"/v1/sessions/{self._key}/fork"
+        response = await self._box._send("POST", path, {"copy": copy}, _CONTROL_S, allowed=(200, 409))
+        if response.status_code == 409:
+            detail = (_json(response) or {}).get("detail")
+            if isinstance(detail, dict) and "fork" in detail:
+                raise ForkError(str(detail["fork"]))
+            raise SandboxError(f"{self._box.url}{path} refused: {detail}")
+        return RemoteSession(self._box, self._seed, copy)
+
+    async def _end(self, key: str) -> None:
+        if key:
+            path = f"/v1/sessions/{key}"
+            try:
+                await asyncio.wait_for(self._box._client.delete(path), _HEALTH_S)
+            except (TimeoutError, *self._box._faults):
+                pass  # the server ends it when it has been idle for long
+
+    def _ending(self) -> str:
+        if self._closed:
+            return ""
+        self._closed = True
+        return "" if self._box._closed or self._box._owner != os.getpid() else self._key
+
+    def _one_at_a_time(self) -> "_Guard":
+        if self._closed:
+            raise SandboxError("this session is closed")
+        return _Guard(self._busy)
+
+
+def describe(result: Result) -> Answer:
+    """What a server of ours adds to SandboxFusion's account of a run; `parse` reads it."""
+    names = ("status", "value", "error", "truncated", "state_lost")
+    return {name: getattr(result, name) for name in names}
+
+
+def parse(answer: Answer, *, output_chars: int, seconds: float, timeout_s: float) -> Result:
+    """The result that an answer to /run_code tells of.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is no such answer.
+    """
+    ran = answer["run_result"]
+    out, err = _text(ran.get("stdout")), _text(ran.get("stderr"))
+    own = answer.get("toolenvs")
+    status: Status
+    value: str | None = None
+    if own is not None:
+        status = own["status"]
+        if status not in get_args(Status):
+            raise ValueError(status)
+        value, error, truncated, lost = own["value"], own["error"], bool(own["truncated"]), bool(own["state_lost"])
+    else:
+        status, error = _read(ran, err, timeout_s)
+        truncated = lost = False
+    truncated = truncated or max(len(out), len(err), len(value or "")) > output_chars
+    value = value if value is None else value[:output_chars]
+    return Result(status, out[:output_chars], err[:output_chars], value, error, truncated, seconds, lost)
+
+
+def _read(ran: Answer, err: str, timeout_s: float) -> tuple[Status, str | None]:
+    """Status and error of a process, as far as its end and its standard error show them."""
+    if ran["status"] == "TimeLimitExceeded":
+        return "timeout", f"TimeoutError: the program ran longer than {timeout_s:g} s"
+    if ran["status"] != "Finished":
+        raise ValueError(ran["status"])
+    code = ran["return_code"]
+    if code == 0:
+        return "ok", None
+    if not isinstance(code, int):
+        raise ValueError(code)
+    if code < 0:
+        return "crashed", f"the interpreter was ended by signal {-code}"
+    last = err.rstrip("\n").rpartition("\n")[2]
+    raised = code == 1 and ("Traceback (most recent call last):" in err or last.startswith(("SyntaxError", "Indent")))
+    if not raised:
+        return "error" if code == 1 else "crashed", f"the interpreter exited with code {code}"
+    return ("memory" if last.partition(":")[0] == "MemoryError" else "error"), last
+
+
+def _failure(response: Any) -> str | None:
+    """Why the server's sandbox failed, if it says so."""
+    answer = _json(response)
+    if isinstance(answer, dict) and answer.get("status") == "SandboxError":
+        return str(answer.get("message") or "SandboxError")[:500]
+    return None
+
+
+def _json(response: Any) -> Any:
+    try:
+        return response.json()
+    except (ValueError, RecursionError):
+        return {"detail": response.text[:300]}
+
+
+def _detail(answer: Any) -> str:
+    detail = answer.get("detail", answer) if isinstance(answer, dict) else answer
+    if isinstance(detail, list):
+        detail = "; ".join(
+            f"{'.'.join(map(str, problem.get('loc', ())))}: {problem.get('msg', '')}"
+            if isinstance(problem, dict)
+            else str(problem)
+            for problem in detail
+        )
+    return str(detail)[:500]
+
+
+def _retry_after_s(header: str) -> float:
+    """Seconds that a Retry-After header asks to wait (RFC 9110, 10.2.3): a number of them, or a date."""
+    if header.strip().isdigit():
+        return float(header.strip()[:9])
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(header).timestamp() - time.time())
+    except (ValueError, TypeError):
+        return 0.0
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str | None):
+        raise TypeError(value)
+    return value or ""
+
+
+class _Guard:
+    """Refuses a second run at the same time instead of mixing up answers."""
+
+    def __init__(self, lock: threading.Lock) -> None:
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise SandboxError("this session is busy with another run")
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+class _Loop:
+    """The event loop of a box, kept by a thread: connections belong to one loop, callers come from any."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="remote-sandbox", daemon=True)
+        self._thread.start()
+        self._spawned: set[asyncio.Task[None]] = set()
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> "concurrent.futures.Future[T]":
+        """Run `work` there."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """From work that runs there: do this too, waited for by nobody."""
+        task = self._loop.create_task(work)
+        self._spawned.add(task)
+        task.add_done_callback(self._spawned.discard)
+
+    def close(self, last: Any) -> None:
+        """Finish what was spawned, cancel the rest, run `last` and stop."""
+
+        async def finish() -> None:
+            if self._spawned:
+                await asyncio.wait(self._spawned)
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+            await last()
+
+        self.submit(finish()).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()

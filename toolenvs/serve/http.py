@@ -1,0 +1,134 @@
+"""Requests in, answers out: whatever bytes come, the answer is a status and a message that says what was wrong."""
+
+import asyncio
+import hmac
+import json
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, TypeVar
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from toolenvs.errors import ToolenvsError
+from toolenvs.serve.metrics import Counter
+
+log = logging.getLogger("toolenvs.serve")
+T = TypeVar("T")
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Refused(Exception):
+    """A request that is not carried out."""
+
+    def __init__(self, status: int, detail: object, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.headers = dict(headers or {})
+
+    def answer(self) -> Response:
+        """As FastAPI says it."""
+        return answer({"detail": self.detail}, self.status, self.headers)
+
+
+def answer(content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """JSON in ASCII, so that lone surrogates, which programs like to print, can be sent too."""
+    return Response(json.dumps(content), status, headers, media_type="application/json")
+
+
+async def json_body(request: Request, *, max_bytes: int, limit_s: float) -> object:
+    """What the body holds.
+
+    Raises:
+        Refused: it is no JSON (400, 415), too big (413), or too slow in coming (408).
+        ClientDisconnect: the client went away.
+    """
+    declared = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    if declared != "application/json" and not declared.endswith("+json"):  # nor may a web page post here unasked
+        raise Refused(415, "the body must be JSON: send Content-Type: application/json", _CLOSE)
+    too_big = Refused(413, f"the body is larger than the {max_bytes} bytes that this server takes", _CLOSE)
+    length = request.headers.get("content-length", "")
+    if length.isdigit() and int(length[:20]) > max_bytes:
+        raise too_big
+    received = bytearray()
+    try:
+        async with asyncio.timeout(limit_s):
+            async for chunk in request.stream():
+                received += chunk
+                if len(received) > max_bytes:
+                    raise too_big
+    except TimeoutError:
+        raise Refused(408, f"the body did not arrive within {limit_s:g} s", _CLOSE) from None
+    try:
+        return json.loads(received)
+    except RecursionError:
+        raise Refused(400, "the body is nested too deeply") from None
+    except ValueError as error:  # malformed JSON, or no UTF-8
+        raise Refused(400, f"the body is no JSON: {error}") from None
+
+
+async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """What `work` gives; it is cancelled when the client goes away. To be used when the body has been read.
+
+    Raises:
+        ClientDisconnect: the client went away.
+    """
+    task = asyncio.create_task(work)
+    gone = asyncio.create_task(_gone(request))
+    try:
+        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise ClientDisconnect
+    finally:
+        gone.cancel()
+        if not task.done():
+            task.cancel()
+            await asyncio.wait((task,))
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+class Guard:
+    """What every endpoint of a server has: a token, a count, and an answer whatever happens."""
+
+    def __init__(self, requests: Counter, token: str = "") -> None:
+        """Ask for `token` as a bearer token unless it is empty; count into `requests` by path and code."""
+        self._requests = requests
+        self._token = token.encode()
+
+    def __call__(self, path: str, handler: Handler, *, open_to_all: bool = False) -> Handler:
+        """`handler`, guarded; `path` names it in the metrics."""
+
+        async def guarded(request: Request) -> Response:
+            try:
+                if not open_to_all:
+                    self._check(request)
+                response = await handler(request)
+            except Refused as refused:
+                response = refused.answer()
+            except ClientDisconnect:
+                response = Response(status_code=499)  # read by nobody
+            except ToolenvsError as error:
+                log.warning("%s: %s", path, error)
+                response = answer({"detail": str(error)}, 500)
+            except Exception as error:
+                log.exception("%s failed", path)
+                response = answer({"detail": f"a fault of the server: {type(error).__name__}"}, 500)
+            self._requests.add(path=path, code=str(response.status_code))
+            return response
+
+        return guarded
+
+    def _check(self, request: Request) -> None:
+        kind, _, given = request.headers.get("authorization", "").partition(" ")
+        if self._token and not (kind.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self._token)):
+            raise Refused(401, "this server wants its token: send Authorization: Bearer ...", _CLOSE)
+
+
+_CLOSE = {"Connection": "close"}
+"""The rest of a body that is not wanted is not read either."""

@@ -1,0 +1,84 @@
+"""Results in the shapes that SandboxFusion's answers have."""
+
+import re
+import signal
+from typing import Any
+
+from toolenvs.sandbox import Result
+from toolenvs.sandbox.remote import describe
+
+_TRACEBACK = "Traceback (most recent call last):"
+_EXITED = re.compile(r"exited with code (\d+)")
+_SIGNALLED = re.compile(r"ended by (SIG\w+)")
+
+
+def run_code(result: Result, files: dict[str, str]) -> dict[str, Any]:
+    """The answer to /run_code, with our own account of the result under "toolenvs"."""
+    code = return_code(result)
+    return {
+        "status": "Success" if code == 0 else "Failed",
+        "message": "",
+        "compile_result": None,
+        "run_result": command(result),
+        "executor_pod_name": None,
+        "files": files,
+        "toolenvs": describe(result),
+    }
+
+
+def command(result: Result) -> dict[str, Any]:
+    """What became of the process, as a `CommandRunResult`."""
+    return {
+        "status": "TimeLimitExceeded" if result.status == "timeout" else "Finished",
+        "execution_time": result.seconds,
+        "return_code": return_code(result),
+        "stdout": result.stdout,
+        "stderr": result.stderr,
+    }
+
+
+def failure(message: str) -> dict[str, Any]:
+    """The answer where the sandbox itself failed; SandboxFusion's clients try again."""
+    return {
+        "status": "SandboxError",
+        "message": message,
+        "compile_result": None,
+        "run_result": None,
+        "executor_pod_name": None,
+        "files": {},
+    }
+
+
+def return_code(result: Result) -> int | None:
+    """What `python program.py` would have ended with: None after a timeout, negative for a signal."""
+    error = result.error or ""
+    if result.status == "timeout":
+        return None
+    if result.status == "ok":
+        return 0
+    if result.status == "error":
+        status = error.removeprefix("SystemExit: ")
+        exits = error.startswith("SystemExit: ") and re.fullmatch(r"-?\d{1,9}", status)
+        return int(status) & 0xFF if exits else 1
+    if result.status == "memory":
+        return 1
+    if exited := _EXITED.search(error):
+        return int(exited[1])
+    name = signalled[1] if (signalled := _SIGNALLED.search(error)) else "SIGKILL"
+    return -getattr(signal, name, signal.SIGKILL)
+
+
+def cell(result: Result) -> dict[str, Any]:
+    """One cell of /run_jupyter: the traceback is apart from what the cell wrote to standard error."""
+    stderr, traceback = result.stderr, []
+    errors = []
+    if result.status != "ok":
+        name, _, text = (result.error or result.status).partition(": ")
+        if result.status not in ("error", "memory", "timeout"):
+            name, text = "DeadKernelError", result.error or result.status
+        start = stderr.rfind(_TRACEBACK)
+        if start >= 0:
+            stderr, traceback = stderr[:start], stderr[start:].rstrip("\n").split("\n")
+        errors.append({"ename": name, "evalue": text, "traceback": traceback or [result.error or result.status]})
+    display = [] if result.value is None else [{"text/plain": result.value}]
+    return {"stdout": result.stdout, "stderr": stderr, "display": display, "error": errors}
