@@ -1,0 +1,79 @@
+"""The multiple-choice judge: which option a response chooses.
+
+>>> from toolenvs.rewards import choice
+>>> choice.judge(gold="B", response="Answer: B", options=4).correct
+True
+
+The order, each step only where the one before finds nothing: the last explicit cue ("Answer: B", "option B", "so B."),
+the last box that holds a letter alone, a reply that is a letter. Letters are upper case, except in a reply that is one;
+a response that names several options hedges, and chooses none.
+"""
+
+import re
+import unicodedata
+from time import perf_counter
+
+from toolenvs.rewards.verdict import Reason, Verdict
+
+MAX_OPTIONS = 26
+_WINDOW_CHARACTERS = 20_000
+_THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
+_LETTER = r"[(\[]?(?P<letter>[A-Z])\b(?:[)\]])?"
+_CUE = re.compile(
+    r"(?:\b(?i:answer|option|choice)\b(?:\s+(?i:is|was|to be|must be|would be|should be))?\s*[:=]?\s*"
+    r"(?:(?i:option|choice|letter)\s+)?|\b(?i:so|therefore|thus|hence)\b,?\s+(?:(?i:it(?:'s| is))\s+)?(?=\W?[A-Z]\W*\Z))"
+    + _LETTER
+)
+_BOX = re.compile(r"\\boxed\s*\{\s*(?:\\text\w*\s*\{)?\s*[(]?\s*([A-Z])\s*[).:]?[^{}A-Z]{0,40}\}")
+_REPLY = re.compile(r"[(\[]?([A-Za-z])(?:[)\].:][)\].:]?(?:\s[^\n]*)?)?")
+_WORD_AFTER = re.compile(r"\s+(?!because\b|since\b|as\b|for\b|and\b|but\b|which\b|is\b)[a-z]")
+_ANOTHER = re.compile(r"[)\]]?\s*(?:,|/|\bor\b|\band\b|&)\s*(?:\bor\b|\band\b)?\s*[(\[]?([A-Z])\b(?![a-z'])")
+
+
+def extract(response: str, options: int) -> str | None:
+    """The letter that a response chooses among the first `options`; None where it chooses none, or several."""
+    text = unicodedata.normalize("NFKC", _THOUGHT.sub("", response)[-_WINDOW_CHARACTERS:])
+    text = re.sub(r"[*_`$]+", "", text).strip()
+    allowed = {chr(ord("A") + index) for index in range(options)}
+    cues = [cue for cue in _CUE.finditer(text) if cue["letter"] in allowed and not _is_a_word(text, cue)]
+    if cues:
+        return None if _names_another(text, cues[-1].end("letter"), allowed) else cues[-1]["letter"]
+    boxes = [box[1] for box in _BOX.finditer(text) if box[1] in allowed]
+    if boxes:
+        return boxes[-1]
+    reply = _REPLY.fullmatch(text)
+    if reply is None or reply[1].upper() not in allowed or _names_another(text, reply.end(1), allowed):
+        return None
+    return reply[1].upper()
+
+
+def _is_a_word(text: str, cue: re.Match[str]) -> bool:
+    """The article "A" or the pronoun "I" in front of a word."""
+    return cue["letter"] in "AI" and bool(_WORD_AFTER.match(text, cue.end()))
+
+
+def _names_another(text: str, at: int, allowed: set[str]) -> bool:
+    another = _ANOTHER.match(text, at)
+    return another is not None and another[1] in allowed
+
+
+def judge(*, gold: str, response: str, options: int) -> Verdict:
+    """Whether a response chooses the option `gold`.
+
+    Args:
+        gold: the letter of the right option.
+        response: what the policy wrote.
+        options: how many options the question has, "A" being the first; at most `MAX_OPTIONS`.
+
+    Raises:
+        ValueError: `options` is out of range.
+    """
+    start = perf_counter()
+    if not 1 <= options <= MAX_OPTIONS:
+        raise ValueError(f"options = {options}: a question has 1 to {MAX_OPTIONS}")
+    gold = gold.strip().upper()
+    if len(gold) != 1 or not 0 <= ord(gold) - ord("A") < options:
+        return Verdict(False, Reason.JUDGE_ERROR)
+    chosen = extract(response, options)
+    reason = Reason.NO_ANSWER if chosen is None else Reason.MATCH if chosen == gold else Reason.MISMATCH
+    return Verdict(reason is Reason.MATCH, reason, chosen, perf_counter() - start)

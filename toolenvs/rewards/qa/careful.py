@@ -1,0 +1,115 @@
+"""One careful normalisation: what may differ between two ways to write one short answer, and nothing else.
+
+Tokens are compared in order, and once more joined, so that "Spider-Man" is "Spiderman". Signs, points, percent and
+symbols of a name stay where they carry meaning: "3.14" is not "314", "C++" is not "C". Rules from the comparison of
+scorers in the literature's issue threads; see the cases beside the tests.
+"""
+
+import re
+from functools import lru_cache
+
+from toolenvs.rewards.qa.dates import read_dates
+from toolenvs.rewards.qa.fold import fold
+from toolenvs.rewards.qa.numbers import plain, read_numbers, read_romans
+
+Forms = frozenset[str]
+
+_LEADING = re.compile(r"^(?:[\s\"',;:!?]|\.(?!\d))+")
+_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d|,\d)")
+_INITIALS = re.compile(r"(?<![^\W\d_])([^\W\d_])\.(?=\W|[^\W\d_]|$)")
+_ARTICLE = re.compile(r"^(?:the|an?)\s+(?=[^\W_])")
+_INNER_ARTICLE = re.compile(r"(?<=\w)\s+the\s+(?=[^\W_])")
+_HEDGE = re.compile(r"^(?:about|around|approximately|approx\.?|roughly|circa|ca?\.|~)\s*(?=[\d$€£])")
+_RANGE = re.compile(r"(?<=\d)\s*(?:-|\bto\b)\s*(?=\d)")
+_TOKEN = re.compile(
+    r"(?<![\w.)])[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?![\w.]*\w)"  # a number with its sign
+    r"|\d+(?:\.\d+)+"
+    r"|[^\W\d_]+(?:\d+|[+#]+(?!\w))*|\d+[^\W\d_]+\w*"  # a word, C++, C#, h2o, 2nd, 5km
+    r"|\d+|[-+*/^%°$€£¥&=<>~@](?=\s*[\d])|[%°&]|(?<=\d)/(?=\d)"
+)
+_GLUED = re.compile(r"(-?\d+(?:\.\d+)?)([^\W\d_]+)")
+_WORDS = {
+    "%": "percent", "pct": "percent", "&": "and", "$": "dollar", "usd": "dollar", "dollars": "dollar", "€": "euro",
+    "eur": "euro", "euros": "euro", "£": "pound", "gbp": "pound", "pounds": "pound", "¥": "yen", "degrees": "degree",
+    "°": "degree", "celsius": "c", "fahrenheit": "f", "minus": "-", "percentage": "percent",
+}  # fmt: skip
+_MEASURES = {
+    "kilometer": "km", "kilometre": "km", "meter": "m", "metre": "m", "centimeter": "cm", "centimetre": "cm",
+    "millimeter": "mm", "millimetre": "mm", "kilogram": "kg", "gram": "g", "mile": "mi", "feet": "ft", "foot": "ft",
+    "inch": "in", "inches": "in", "hour": "h", "hr": "h", "minute": "min", "lb": "pound",
+}  # fmt: skip
+_COMPANY = frozenset({"inc", "incorporated", "corp", "corporation", "ltd", "limited", "llc", "plc", "gmbh"})
+_BEFORE_NAMES = {"st": "saint", "mt": "mount"}
+_CURRENCIES = frozenset({"dollar", "euro", "pound", "yen"})
+
+
+@lru_cache(maxsize=8192)
+def forms(text: str) -> Forms:
+    """Every form under which `text` may equal another text; two answers are the same where they share one."""
+    found = set()
+    for german in (False, True):
+        tokens = _tokens(fold(text, german=german))
+        for read in (tokens, read_romans(tokens)):
+            found |= {"\0".join(read), _joined(read)}
+    found.discard("")
+    if not found:  # nothing but punctuation: a name as it is written
+        found = {"".join(fold(text).split())} - {""}
+    return frozenset(found)
+
+
+def _tokens(text: str) -> list[str]:
+    text = _LEADING.sub("", " ".join(text.split())).rstrip(" \"'.,;:!?")
+    text = _HEDGE.sub("", text)
+    text = read_dates(text)
+    text = _GROUPED.sub(lambda match: match[0].replace(",", ""), text)
+    text = _INITIALS.sub(r"\1", text.replace("'", ""))
+    text = _INNER_ARTICLE.sub(" ", _ARTICLE.sub("", text.strip()))
+    text = _RANGE.sub(" to ", text)
+    tokens: list[str] = []
+    for token in _TOKEN.findall(text):
+        glued = _GLUED.fullmatch(token)
+        if glued and glued[2] not in ("st", "nd", "rd", "th", "s"):
+            tokens += [glued[1], glued[2]]
+        else:
+            tokens.append(token)
+    return _measures(_names(_currency(read_numbers([_word(token) for token in tokens]))))
+
+
+def _word(token: str) -> str:
+    token = token.removeprefix("+")
+    if token.startswith("."):
+        token = f"0{token}"
+    return plain(token) if token.lstrip("-").replace(".", "", 1).isdigit() else _WORDS.get(token, token)
+
+
+def _currency(tokens: list[str]) -> list[str]:
+    """The sign of a currency behind its amount."""
+    out = tokens[:]
+    for at in range(len(out) - 1):
+        if out[at] in _CURRENCIES and out[at + 1][:1].isdigit():
+            out[at], out[at + 1] = out[at + 1], out[at]
+    return out
+
+
+def _names(tokens: list[str]) -> list[str]:
+    if len(tokens) > 1 and tokens[-1] in _COMPANY:
+        tokens = tokens[:-1]
+    return [_BEFORE_NAMES.get(token, token) if at < len(tokens) - 1 else token for at, token in enumerate(tokens)]
+
+
+def _measures(tokens: list[str]) -> list[str]:
+    """Units behind a number in one spelling."""
+    out = tokens[:]
+    for at in range(1, len(out)):
+        if out[at - 1][-1:].isdigit():
+            unit = out[at]
+            out[at] = _MEASURES.get(unit, _MEASURES.get(unit.removesuffix("s"), unit))
+    return out
+
+
+def _joined(tokens: list[str]) -> str:
+    """The tokens as one word; two numbers stay apart."""
+    text = ""
+    for token in tokens:
+        text += (" " if text[-1:].isdigit() and token[:1] in "-0123456789" else "") + token
+    return text
