@@ -6,8 +6,8 @@ True
 >>> qa.judge(golds=["3.14"], answer="314").correct
 False
 
-Not covered: aliases that only knowledge of the world gives ("Obama" for "Barack Obama"); list them as golds. The metrics
-of the published systems are in `published`.
+Not covered: aliases that only knowledge of the world gives ("Obama" for "Barack Obama"); list them as golds. The
+metrics of the published systems are in `published`.
 """
 
 from toolenvs.rewards.qa.judging import check_gold, extract, judge, judge_response
