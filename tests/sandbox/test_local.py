@@ -164,7 +164,7 @@ def test_nothing_runs_as_root(box: LocalBox) -> None:
 def test_files_are_private_where_there_are_any(box: LocalBox) -> None:
     with box.session() as one, box.session() as two:
         result = one.run("open('note', 'w').write('mine')\nopen('/tmp/note').read()")
-        if box.tier == "namespace":
+        if box.tier != "fork":
             assert result.value == "'mine'"
         else:
             assert result.status == "error"
@@ -258,7 +258,7 @@ async def test_sessions_have_asynchronous_faces(box: LocalBox) -> None:
         assert (await session.arun("import sys\nsys.stdin.read()", stdin="in")).value == "'in'"
         assert (await session.arun("while True: pass", timeout_s=0.2)).status == "timeout"
         assert (await session.arun("import os\nos.abort()")).error == "the interpreter was ended by SIGABRT"
-        if box.tier == "namespace":
+        if box.tier != "fork":
             async with await session.afork() as copy:
                 assert (await copy.arun("1")).value == "1"
 
@@ -358,7 +358,7 @@ def test_no_silent_downgrade(monkeypatch: pytest.MonkeyPatch) -> None:
 
     class Broken(local.Pool):
         def start(self) -> None:
-            if self._plan["tier"] == "namespace":
+            if self._plan["tier"] != "fork":
                 raise SandboxError("no namespaces today")
             super().start()
 
@@ -377,8 +377,8 @@ def test_other_platforms_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_probe_tells_what_works_and_what_stays_open() -> None:
     tiers = sandbox.probe()
-    assert [tier.tier for tier in tiers] == ["namespace", "fork"]
-    assert tiers[1].works, tiers[1].detail
+    assert [tier.tier for tier in tiers] == ["hardened", "namespace", "fork"]
+    assert tiers[2].works, tiers[2].detail
     assert all(tier.detail and tier.does_not_cover for tier in tiers)
 
 

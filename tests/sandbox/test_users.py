@@ -48,7 +48,7 @@ def test_an_ordinary_user_is_as_safe(subject: str) -> None:
     assert "skipped" not in done.stdout or "namespace tier does not work" in done.stdout
 
 
-@pytest.mark.parametrize("tier", ["fork", "namespace"])
+@pytest.mark.parametrize("tier", ["fork", "namespace", "hardened"])
 def test_nothing_outlives_a_killed_trainer(tier: str) -> None:
     program = f"""
 import sys

@@ -1,46 +1,19 @@
 """What every backend offers: a box that runs programs, and sessions that keep an interpreter."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Coroutine
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from toolenvs.sandbox.result import Result
 
 
-class Session(ABC):
-    """An interpreter that keeps its globals from run to run. One run at a time.
-
-    When a program ends or breaks the interpreter, or ignores a timeout, its result says so and the next run finds a
-    fresh one: the session goes on, its state is lost.
-    """
-
-    @abstractmethod
-    def run(self, code: str, *, timeout_s: float | None = None, stdin: str = "") -> Result:
-        """Run `code`.
-
-        Raises:
-            SandboxError: the sandbox itself failed, or the session is closed.
-        """
-
-    @abstractmethod
-    async def arun(self, code: str, *, timeout_s: float | None = None, stdin: str = "") -> Result:
-        """As `run`. Cancelling kills the interpreter."""
-
-    @abstractmethod
-    def fork(self) -> "Session":
-        """A copy of the session as it is now: globals, arrays and random streams, independent from then on.
-
-        Raises:
-            ForkError: the session cannot be copied; replay it instead.
-        """
-
-    @abstractmethod
-    async def afork(self) -> "Session":
-        """As `fork`."""
+class Closing(ABC):
+    """What can be closed, and is closed at the end of a `with` block."""
 
     @abstractmethod
     def close(self) -> None:
-        """End the interpreter. Closing twice is fine."""
+        """End it. Closing twice is fine."""
 
     async def aclose(self) -> None:
         """As `close`."""
@@ -61,8 +34,45 @@ class Session(ABC):
         await self.aclose()
 
 
-class Box(ABC):
-    """A place where programs run. May be shared by many episodes, from several threads and event loops."""
+class Session(Closing):
+    """An interpreter that keeps its globals from run to run. One run at a time.
+
+    When a program ends or breaks the interpreter, or ignores a timeout, the session goes on with a fresh interpreter
+    and its state is lost. The result says so (`Result.state_lost`). Where there was no result, because the run was
+    cancelled or the sandbox failed, the next one says it. A program that stops when its time is up loses nothing.
+    """
+
+    @abstractmethod
+    def run(self, code: str, *, timeout_s: float | None = None, stdin: str = "") -> Result:
+        """Run `code`.
+
+        Raises:
+            SandboxError: the sandbox itself failed, or the session is closed.
+        """
+
+    @abstractmethod
+    def arun(self, code: str, *, timeout_s: float | None = None, stdin: str = "") -> Coroutine[Any, Any, Result]:
+        """As `run`. Cancelling kills the interpreter."""
+
+    @abstractmethod
+    def fork(self) -> "Session":
+        """A copy of the session as it is now: globals, arrays and random streams, independent from then on.
+
+        Raises:
+            ForkError: the session cannot be copied; replay it instead.
+        """
+
+    @abstractmethod
+    def afork(self) -> "Coroutine[Any, Any, Session]":
+        """As `fork`. Cancelling leaves the session as it is."""
+
+
+class Box(Closing):
+    """A place where programs run. May be shared by many episodes, from several threads and event loops.
+
+    When more ask than there are places, callers are served in turn. A caller is what `calling_as` names (the tools name
+    the episode), else the task or thread that calls.
+    """
 
     @abstractmethod
     def run(self, code: str, *, timeout_s: float | None = None, stdin: str = "", seed: int | None = None) -> Result:
@@ -79,9 +89,9 @@ class Box(ABC):
         """
 
     @abstractmethod
-    async def arun(
+    def arun(
         self, code: str, *, timeout_s: float | None = None, stdin: str = "", seed: int | None = None
-    ) -> Result:
+    ) -> Coroutine[Any, Any, Result]:
         """As `run`. Cancelling kills the program."""
 
     @abstractmethod
@@ -89,27 +99,5 @@ class Box(ABC):
         """A stateful interpreter; waits while `max_sessions` are live."""
 
     @abstractmethod
-    async def asession(self, *, seed: int | None = None) -> Session:
+    def asession(self, *, seed: int | None = None) -> Coroutine[Any, Any, Session]:
         """As `session`."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """End everything that runs here. Closing twice is fine."""
-
-    async def aclose(self) -> None:
-        """As `close`."""
-        self.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
-        await self.aclose()

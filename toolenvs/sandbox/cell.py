@@ -4,11 +4,13 @@ import os
 import select
 import signal
 import socket
+import threading
 import time
 from typing import Literal
 
 from toolenvs.errors import SandboxError
 from toolenvs.sandbox import wire
+from toolenvs.sandbox.cgroups import Slot, Slots
 from toolenvs.sandbox.limits import Limits
 from toolenvs.sandbox.result import Result, Status
 from toolenvs.sandbox.server import Server
@@ -22,8 +24,11 @@ _STATUS: dict[int, Status] = {wire.OK: "ok", wire.ERROR: "error", wire.MEMORY: "
 class Cell:
     """One confined process and its channels."""
 
-    def __init__(self, server: Server, number: int, channels: list[int]) -> None:
-        """Take over the host's ends of its channels: control, stdout, stderr."""
+    def __init__(self, server: Server, number: int, channels: list[int], slots: tuple[Slot, ...] = ()) -> None:
+        """Take over the host's ends of its channels (control, stdout, stderr), and a hold on each of its slots.
+
+        The first of `slots` holds its control groups; its user belongs to the last, which it shares with its copies.
+        """
         self.server = server
         self.number = number
         self.control = socket.socket(fileno=channels[0])
@@ -32,27 +37,36 @@ class Cell:
         self.fresh = True
         """Whether no program ran in it yet."""
         self.closed = False
+        self._slots = slots
+        self._closing = threading.Lock()
         for descriptor in channels:
             os.set_blocking(descriptor, False)
 
     @classmethod
-    def spawn(cls, server: Server, *, forkable: bool = False) -> "Cell":
+    def spawn(cls, server: Server, *, forkable: bool = False, slots: Slots | None = None) -> "Cell":
         """Order a new cell, perhaps one that can be copied; it is there when it answers.
 
         Raises:
-            SandboxError: the fork server is dead, or this process is out of descriptors.
+            SandboxError: the fork server is dead, this process is out of descriptors, or no control group can be had.
         """
-        ours, theirs = _channels()
+        slot = slots.take() if slots else None
+        ours: list[int] = []
+        theirs: list[int] = []
         try:
-            number = server.spawn(theirs, forkable=forkable)
-        except SandboxError:
+            ours, theirs = _channels()
+            if slot:
+                theirs += slot.entrances()
+            number = server.spawn(theirs, forkable=forkable, user=slot.user if slot else 0)
+            return cls(server, number, ours, (slot,) if slot else ())
+        except BaseException:
             for descriptor in ours:
                 os.close(descriptor)
+            if slot:
+                slot.let_go()
             raise
         finally:
             for descriptor in theirs:
                 os.close(descriptor)
-        return cls(server, number, ours)
 
     def begin_copy(self, nonce: int) -> "Cell":
         """Ask the interpreter for a copy of itself; its answer comes as to a run.
@@ -60,11 +74,16 @@ class Cell:
         Raises:
             SandboxError: the fork server is dead, or this process is out of descriptors.
         """
-        ours, theirs = _channels()
+        slots = (self._slots[0].sibling(), self._slots[-1].hold()) if self._slots else ()
+        ours: list[int] = []
+        theirs: list[int] = []
+        groups: list[int] = []
         hello, answer = socket.socketpair()
         with hello, answer:
             try:
-                copy = Cell(self.server, self.server.admit(self.number, answer.fileno()), ours)
+                ours, theirs = _channels()
+                groups = slots[0].entrances(for_others=True) if slots else []
+                copy = Cell(self.server, self.server.admit(self.number, [answer.fileno(), *groups]), ours, slots)
                 copy.fresh = False
                 try:
                     header = wire.REQUEST.pack(wire.REQUEST_MAGIC, wire.BRANCH, 0, nonce, 0, 0.0, 0, 0)
@@ -73,16 +92,33 @@ class Cell:
                     socket.send_fds(self.control, [wire.HELLO], [*theirs, hello.fileno()])
                 except OSError:
                     pass  # it is gone; reading its answer says so
+            except BaseException:
+                for descriptor in ours:
+                    os.close(descriptor)
+                for slot in slots:
+                    slot.let_go()
+                raise
             finally:
-                for descriptor in theirs:
+                for descriptor in (*theirs, *groups):
                     os.close(descriptor)
         return copy
 
+    @property
+    def alive(self) -> bool:
+        """Whether its end of the control channel is open, as far as can be told without waiting."""
+        poll = select.poll()
+        poll.register(self.control, select.POLLRDHUP)
+        return not poll.poll(0)
+
+    def ran_out_of_memory(self) -> bool:
+        """Whether its control group met the limit on memory, and the kernel ended a process for that."""
+        return bool(self._slots) and self._slots[0].ran_out_of_memory()
+
     def kill(self) -> None:
         """Kill it and close its channels."""
-        if not self.closed:
-            self._close()
+        if self._close():
             self.server.kill(self.number)
+            self._leave_slots()
 
     def end(self) -> None:
         """Kill it while another thread or task waits for it: that one sees the channels end, and closes them."""
@@ -91,13 +127,27 @@ class Cell:
     def reap(self) -> int:
         """Kill it if it still lives, close its channels; its wait status."""
         self._close()
-        return self.server.reap(self.number)
+        try:
+            return self.server.reap(self.number)
+        finally:
+            self._leave_slots()
 
-    def _close(self) -> None:
-        self.closed = True
+    def _close(self) -> bool:
+        """Close its channels; False when another thread or an earlier call did."""
+        with self._closing:
+            if self.closed:
+                return False
+            self.closed = True
         self.control.close()
         os.close(self.out)
         os.close(self.err)
+        return True
+
+    def _leave_slots(self) -> None:
+        with self._closing:
+            slots, self._slots = self._slots, ()
+        for slot in slots:
+            slot.let_go()
 
 
 def _channels() -> tuple[list[int], list[int]]:
@@ -178,7 +228,7 @@ class Exchange:
         """The result; the cell is killed unless it answered properly. May wait a moment for its end.
 
         Raises:
-            SandboxError: the cell never came up, or its fork server is dead.
+            SandboxError: the cell never came up, was killed from outside, or its fork server is dead.
         """
         failed = self.cell.fresh and not self.cell.greeted  # in a copy, the program's hooks run before the greeting
         status: Status
@@ -203,10 +253,17 @@ class Exchange:
             self.cell.kill()
             status, error = "crashed", "the program disturbed its interpreter's answer"
         else:
+            starved = self.cell.ran_out_of_memory()
             ended = self.cell.reap()
-            if failed:
+            killed = os.WIFSIGNALED(ended) and os.WTERMSIG(ended) == signal.SIGKILL
+            if starved and killed:
+                status, error = "memory", "MemoryError: the program was stopped at its limit on memory"
+            elif failed:
                 raise SandboxError(f"a cell of the local sandbox did not come up ({_how(ended)}): {self._text()[1]}")
-            status, error = "crashed", f"the interpreter {_how(ended)}"
+            elif killed:  # no program can do that to itself
+                raise SandboxError("a cell of the local sandbox was killed from outside while it ran a program")
+            else:
+                status, error = "crashed", f"the interpreter {_how(ended)}"
         out, err = self._text()
         limit = self._limits.output_chars
         truncated = truncated or len(out) > limit or len(err) > limit
@@ -317,6 +374,8 @@ def request(code: str, stdin: str, *, nonce: int, timeout_s: float, seed: int | 
 
 
 def _how(wait_status: int) -> str:
+    if wait_status == wire.CUT_OFF:
+        return "let go of its control channel"
     code = os.waitstatus_to_exitcode(wait_status)
     if code >= 0:
         return f"exited with code {code}"

@@ -8,25 +8,44 @@ import sys
 import threading
 import time
 import weakref
+from collections.abc import Coroutine
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from toolenvs.errors import ConfigError, ForkError, IsolationError, SandboxError, did_you_mean
-from toolenvs.sandbox import base, limits
+from toolenvs.sandbox import base, cgroups, limits
 from toolenvs.sandbox.cell import COPY_LIMIT_S, Cell, Exchange, request
 from toolenvs.sandbox.imports import kind
 from toolenvs.sandbox.pool import Pool
 from toolenvs.sandbox.result import Result
-from toolenvs.sandbox.turnstile import Turnstile
+from toolenvs.sandbox.turnstile import Turnstile, caller
 
-TIERS = ("fork", "namespace")
+TIERS = ("fork", "namespace", "hardened")
 """From the weakest to the strongest."""
 
 
 class LocalBox(base.Box):
     """Programs on this machine."""
 
-    def __init__(self, *, min_isolation: str = "fork", tier: str | None = None, seed: int = 0, **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        min_isolation: str = "fork",
+        tier: str | None = None,
+        subprocesses: bool = False,
+        seed: int = 0,
+        **options: Any,
+    ) -> None:
         """Start the strongest tier that works here, or exactly `tier`.
+
+        Args:
+            min_isolation: the weakest tier that is accepted.
+            tier: the one that is wanted; None: the strongest.
+            subprocesses: let programs start others, such as those of /usr/bin. Needs the hardened tier, where a control
+                group bounds them all and ends them; such sessions cannot be forked.
+            seed: of programs that are given none.
+            options: limits that replace those of `sandboxes/local.toml`.
 
         Raises:
             ConfigError: an option is unknown or wrong.
@@ -35,15 +54,20 @@ class LocalBox(base.Box):
         for name in (min_isolation, tier or min_isolation):
             if name not in TIERS:
                 raise ConfigError(f"sandbox: no isolation {name!r}; {did_you_mean(name, TIERS)}")
+        if subprocesses and (tier or "hardened") != "hardened":
+            raise ConfigError(f"sandbox: subprocesses are for the hardened tier only, not for {tier!r}")
         self.limits = limits.defaults().override(options)
         self.seed = seed
+        self.subprocesses = subprocesses
         self._owner = os.getpid()
         self._closed = False
         self._running = Turnstile(self.limits.max_running)
         self._sessions = Turnstile(self.limits.max_sessions)
         self._live: weakref.WeakSet[LocalSession] = weakref.WeakSet()
-        self.tier, first = _strongest((tier,) if tier else TIERS[TIERS.index(min_isolation) :], self.limits)
-        self._pools = {"bare": first, "full": Pool(self.tier, "full", self.limits)}
+        tiers = (tier,) if tier else TIERS[TIERS.index("hardened" if subprocesses else min_isolation) :]
+        self.tier, first, self._slots = _strongest(tiers, self.limits, subprocesses)
+        full = Pool(self.tier, "full", self.limits, slots=self._slots, subprocesses=subprocesses)
+        self._pools = {"bare": first, "full": full}
         first.refill()
 
     def run(self, code: str, *, timeout_s: float | None = None, stdin: str = "", seed: int | None = None) -> Result:
@@ -63,14 +87,17 @@ class LocalBox(base.Box):
         finally:
             self._running.leave()
 
-    async def arun(
+    def arun(
         self, code: str, *, timeout_s: float | None = None, stdin: str = "", seed: int | None = None
-    ) -> Result:
+    ) -> Coroutine[Any, Any, Result]:
         """As `run`. Cancelling kills the program."""
+        return self._arun(caller(), code, timeout_s, stdin, seed)  # the caller, not the task that this will run in
+
+    async def _arun(self, by: object, code: str, timeout_s: float | None, stdin: str, seed: int | None) -> Result:
         refused = self._refused(code, stdin)
         if refused:
             return refused
-        await self._running.aenter()
+        await self._running.aenter(by)
         try:
             pool = self._pool(kind(code, limits.third_party()))
             cell = await _take(pool)
@@ -88,10 +115,13 @@ class LocalBox(base.Box):
         self._sessions.enter()
         return LocalSession(self, self.seed if seed is None else seed)
 
-    async def asession(self, *, seed: int | None = None) -> "LocalSession":
+    def asession(self, *, seed: int | None = None) -> "Coroutine[Any, Any, LocalSession]":
         """As `session`."""
+        return self._asession(caller(), seed)
+
+    async def _asession(self, by: object, seed: int | None) -> "LocalSession":
         self._check_owner()
-        await self._sessions.aenter()
+        await self._sessions.aenter(by)
         return LocalSession(self, self.seed if seed is None else seed)
 
     def close(self) -> None:
@@ -102,11 +132,23 @@ class LocalBox(base.Box):
                 session.close()
             for pool in self._pools.values():
                 pool.close()
+            if self._slots is not None:
+                self._slots.close()
+
+    @property
+    def cgroups(self) -> list[Path]:
+        """The control groups that hold the cells' own ones; none below the hardened tier."""
+        return [] if self._slots is None else self._slots.folders
 
     @property
     def server_pids(self) -> list[int]:
         """Process ids of the fork servers that run now."""
         return [server.process.pid for pool in self._pools.values() for server in pool.servers]
+
+    @property
+    def _forks(self) -> bool:
+        """Whether sessions can be copied."""
+        return self.tier != "fork" and not self.subprocesses
 
     def _pool(self, kind: str) -> Pool:
         self._check_owner()
@@ -144,10 +186,11 @@ class LocalBox(base.Box):
 class LocalSession(base.Session):
     """An interpreter that keeps its state."""
 
-    def __init__(self, box: LocalBox, seed: int, cell: Cell | None = None) -> None:
+    def __init__(self, box: LocalBox, seed: int, cell: Cell | None = None, *, lost: bool = False) -> None:
         self._box = box
         self._seed = seed
         self._cell = cell
+        self._lost = lost  # and no result has told so
         self._closed = False
         self._busy = threading.Lock()
         box._live.add(self)
@@ -158,15 +201,16 @@ class LocalSession(base.Session):
             refused = self._box._refused(code, stdin)
             if refused:
                 return refused
-            cell = self._cell or self._keep(self._box._pool("full").take(forkable=self._box.tier == "namespace"))
+            cell = self._cell or self._keep(self._box._pool("full").take(forkable=self._box._forks))
             exchange = self._box._exchange(cell, code, timeout_s, stdin, self._seed, final=False)
             try:
-                return _drive(exchange)
+                result = _drive(exchange)
             except BaseException:
                 cell.kill()
                 raise
             finally:
                 self._forget_dead()
+            return self._telling(result)
 
     async def arun(self, code: str, *, timeout_s: float | None = None, stdin: str = "") -> Result:
         """As `run`. Cancelling kills the interpreter."""
@@ -174,17 +218,16 @@ class LocalSession(base.Session):
             refused = self._box._refused(code, stdin)
             if refused:
                 return refused
-            cell = self._cell or self._keep(
-                await _take(self._box._pool("full"), forkable=self._box.tier == "namespace")
-            )
+            cell = self._cell or self._keep(await _take(self._box._pool("full"), forkable=self._box._forks))
             exchange = self._box._exchange(cell, code, timeout_s, stdin, self._seed, final=False)
             try:
-                return await _adrive(exchange)
+                result = await _adrive(exchange)
             except BaseException:
                 cell.kill()
                 raise
             finally:
                 self._forget_dead()
+            return self._telling(result)
 
     def fork(self) -> "LocalSession":
         """A copy of the interpreter as it is now; see `Session.fork`.
@@ -192,43 +235,76 @@ class LocalSession(base.Session):
         Absolute paths below /tmp are shared among the copies of one session; relative ones are not.
 
         Raises:
-            ForkError: it holds threads, open files or written files, or the tier is "fork", where forking is refused.
+            ForkError: it holds threads, open files or written files, or forks are refused (fork tier, subprocesses).
             SandboxError: the sandbox itself failed.
         """
         with self._one_at_a_time():
             self._check_forkable()
             self._box._sessions.enter()
-            return self._copied()
+            try:
+                if self._cell is None:
+                    return LocalSession(self._box, self._seed, lost=self._lost)
+                copy, exchange = self._begin_copy(self._cell)
+                try:
+                    _drive(exchange)
+                    return self._copied(copy, exchange)
+                except BaseException:
+                    copy.kill()
+                    self._abandon_copying(exchange)
+                    raise
+                finally:
+                    self._forget_dead()
+            except BaseException:
+                self._box._sessions.leave()
+                raise
 
-    async def afork(self) -> "LocalSession":
-        """As `fork`."""
+    def afork(self) -> "Coroutine[Any, Any, LocalSession]":
+        """As `fork`. Cancelling leaves the session as it is."""
+        return self._afork(caller())
+
+    async def _afork(self, by: object) -> "LocalSession":
         with self._one_at_a_time():
             self._check_forkable()
-            await self._box._sessions.aenter()
-            return await asyncio.to_thread(self._copied)
+            await self._box._sessions.aenter(by)
+            try:
+                if self._cell is None:
+                    return LocalSession(self._box, self._seed, lost=self._lost)
+                copy, exchange = self._begin_copy(self._cell)
+                # A copy that has been asked for is made: its answer would be in the way of the next one.
+                copying = asyncio.ensure_future(_adrive(exchange))
+                try:
+                    await _finish_first(copying)
+                    return self._copied(copy, exchange)
+                except BaseException:
+                    copy.kill()
+                    self._abandon_copying(exchange)
+                    raise
+                finally:
+                    self._forget_dead()
+            except BaseException:
+                self._box._sessions.leave()
+                raise
 
     def _check_forkable(self) -> None:
-        if self._box.tier != "namespace" and self._cell is not None:
-            raise ForkError(f"the {self._box.tier} tier of the local sandbox refuses every fork: replay the programs")
+        if not self._box._forks and self._cell is not None:
+            why = "with subprocesses" if self._box.subprocesses else f"in the {self._box.tier} tier"
+            raise ForkError(f"the local sandbox refuses every fork {why}: replay the programs")
 
-    def _copied(self) -> "LocalSession":
-        """The copy, which has a place already."""
-        try:
-            if self._cell is None:
-                return LocalSession(self._box, self._seed)
-            nonce = secrets.randbits(64)
-            copy = self._cell.begin_copy(nonce)
-            exchange = Exchange(self._cell, self._box.limits, b"", nonce, COPY_LIMIT_S)
-            _drive(exchange)
-            self._forget_dead()
-            refusal = exchange.refusal()
-            if refusal is None:
-                return LocalSession(self._box, self._seed, copy)
-            copy.kill()
+    def _begin_copy(self, cell: Cell) -> tuple[Cell, Exchange]:
+        nonce = secrets.randbits(64)
+        copy = cell.begin_copy(nonce)
+        return copy, Exchange(cell, self._box.limits, b"", nonce, COPY_LIMIT_S)
+
+    def _copied(self, copy: Cell, exchange: Exchange) -> "LocalSession":
+        refusal = exchange.refusal()
+        if refusal is not None:
             raise ForkError(f"this session cannot be copied: {refusal}; replay its programs in a new one")
-        except BaseException:
-            self._box._sessions.leave()
-            raise
+        return LocalSession(self._box, self._seed, copy)
+
+    def _abandon_copying(self, exchange: Exchange) -> None:
+        """Without an answer the original cannot go on: the next one would be taken for it."""
+        if not exchange.pump():
+            exchange.cell.kill()
 
     def close(self) -> None:
         """End the interpreter; a run that is going on in it ends as crashed."""
@@ -250,6 +326,11 @@ class LocalSession(base.Session):
         self._box._check_owner()
         return _Guard(self._busy)
 
+    def _telling(self, result: Result) -> Result:
+        """The result, with what is to be told about the session's state."""
+        lost, self._lost = self._lost, False
+        return replace(result, state_lost=True) if lost else result
+
     def _keep(self, cell: Cell) -> Cell:
         if self._closed:  # while a fork server was starting
             cell.kill()
@@ -263,6 +344,7 @@ class LocalSession(base.Session):
                 self._cell.kill()
             if self._cell.closed:
                 self._cell = None
+                self._lost = True
 
 
 class _Guard:
@@ -279,19 +361,56 @@ class _Guard:
         self._lock.release()
 
 
-def _strongest(tiers: tuple[str, ...], chosen: limits.Limits) -> tuple[str, Pool]:
+def _strongest(
+    tiers: tuple[str, ...], chosen: limits.Limits, subprocesses: bool
+) -> tuple[str, Pool, cgroups.Slots | None]:
     if sys.platform != "linux":
         raise IsolationError(f"the local sandbox needs Linux, not {sys.platform}: use a container or a remote backend")
     failures = []
     for tier in reversed(tiers):
-        pool = Pool(tier, "bare", chosen)
+        slots: cgroups.Slots | None = None
+        pool: Pool | None = None
         try:
+            if tier == "hardened":
+                slots = cgroups.Slots(chosen, trees=subprocesses)
+            pool = Pool(tier, "bare", chosen, slots=slots, subprocesses=subprocesses)
             pool.start()
-        except SandboxError as error:
-            failures.append(str(error))
+            if slots is not None:
+                _try_out(pool, slots, chosen)
+        except (SandboxError, cgroups.CgroupError) as error:
+            failures.append(f"{tier}: {error}")
+            if pool is not None:
+                pool.close()
+            if slots is not None:
+                slots.close()
             continue
-        return tier, pool
+        return tier, pool, slots
     raise IsolationError(f"no isolation of at least {tiers[0]!r} works here: " + "; ".join(failures))
+
+
+def _try_out(pool: Pool, slots: cgroups.Slots, chosen: limits.Limits) -> None:
+    """Start one cell in its control groups: only it can tell whether that is possible.
+
+    Raises:
+        SandboxError: it is not.
+    """
+    cell = pool.take()
+    try:
+        nonce = secrets.randbits(64)
+        message = request("", "", nonce=nonce, timeout_s=chosen.timeout_s, seed=0, final=True)
+        _drive(Exchange(cell, chosen, message, nonce, chosen.timeout_s))
+    finally:
+        cell.kill()
+
+
+async def _finish_first(work: "asyncio.Future[Any]") -> None:
+    """Wait for `work` although this task is cancelled; cancelled once more, give it up."""
+    try:
+        await asyncio.shield(work)
+    except asyncio.CancelledError:
+        if not work.done():
+            await work
+        raise
 
 
 async def _take(pool: Pool, *, forkable: bool = False) -> Cell:
@@ -389,4 +508,8 @@ async def _adrive(exchange: Exchange) -> Result:
             loop.remove_reader(descriptor)
         if writing:
             loop.remove_writer(control)
-    return await asyncio.to_thread(exchange.conclude) if exchange.must_wait else exchange.conclude()
+    if not exchange.must_wait:
+        return exchange.conclude()
+    ending = asyncio.ensure_future(asyncio.to_thread(exchange.conclude))
+    await _finish_first(ending)
+    return ending.result()

@@ -11,6 +11,7 @@ from collections import deque
 
 from toolenvs.errors import SandboxError
 from toolenvs.sandbox.cell import Cell
+from toolenvs.sandbox.cgroups import Slots
 from toolenvs.sandbox.limits import Limits, plan
 from toolenvs.sandbox.server import Server
 
@@ -21,8 +22,11 @@ _QUIET_S = 10.0
 class Pool:
     """Cells of one kind ("bare" or "full"). Thread-safe."""
 
-    def __init__(self, tier: str, kind: str, limits: Limits) -> None:
-        self._plan = plan(tier, kind, limits)
+    def __init__(
+        self, tier: str, kind: str, limits: Limits, *, slots: Slots | None = None, subprocesses: bool = False
+    ) -> None:
+        self._plan = plan(tier, kind, limits, subprocesses=subprocesses)
+        self._slots = slots
         self._max_servers = len(os.sched_getaffinity(0))
         self._lock = threading.Lock()
         self._starting = threading.Lock()
@@ -67,7 +71,7 @@ class Pool:
             with self._lock:
                 while self._ready and not forkable:
                     cell = self._ready.popleft()
-                    if cell.server.running:
+                    if cell.server.running and cell.alive:
                         return cell
                     cell.kill()
                 if not forkable:
@@ -82,7 +86,7 @@ class Pool:
             if server.live >= 1 and len(living) < self._max_servers:
                 self._grow()
             try:
-                return Cell.spawn(server, forkable=forkable)
+                return Cell.spawn(server, forkable=forkable, slots=self._slots)
             except SandboxError:
                 if not server.dead:
                     raise
@@ -101,7 +105,8 @@ class Pool:
             living = [server for server in self._servers if server.running]
             try:
                 while living and len(self._ready) < self._depth:
-                    self._ready.append(Cell.spawn(min(living, key=lambda server: server.live)))
+                    server = min(living, key=lambda server: server.live)
+                    self._ready.append(Cell.spawn(server, slots=self._slots))
             except SandboxError:
                 pass  # the next request finds out, and says so
             while len(self._ready) > self._depth:

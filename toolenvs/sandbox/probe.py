@@ -16,16 +16,20 @@ class Tier(NamedTuple):
 
 
 _OPEN = {
-    "namespace": f"{_KERNEL}; {_FORGING}",
+    "hardened": f"{_KERNEL}; {_FORGING}; disk bandwidth, and the processors' caches, which cells share with the host",
+    "namespace": (
+        f"{_KERNEL}; {_FORGING}; CPU, which a cell may take as much of as the machine has; all cells run as one user "
+        "(each in a user namespace of its own); memory is bounded for each process, which is all that a cell may have"
+    ),
     "fork": (
         f"{_KERNEL}; {_FORGING}; names, sizes and times of the host's files can be asked for, their content cannot be "
-        "read; no private folder to write to; without root, threads are bounded per user, not per program"
+        "read; CPU; no private folder to write to; without root, threads are bounded per user, not per program"
     ),
 }
 
 
 def probe() -> list[Tier]:
-    """Try every tier of the local backend, the strongest first; takes about 0.2 s."""
+    """Try every tier of the local backend, the strongest first; takes about 0.3 s."""
     from toolenvs.errors import IsolationError, SandboxError
     from toolenvs.sandbox.local import TIERS, LocalBox
 

@@ -25,3 +25,6 @@ class Result:
     """Whether some output was left out."""
     seconds: float = 0.0
     """Wall time from request to answer."""
+    state_lost: bool = False
+    """Of a session: what earlier runs left in its interpreter is gone. It ended with this run, or had ended before it
+    without a result that told so (a run that was cancelled or failed). Every loss is told once."""

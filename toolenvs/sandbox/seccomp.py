@@ -25,9 +25,9 @@ getpid gettid getppid getuid geteuid getgid getegid getgroups getpgrp getpgid ge
 times sysinfo uname umask getcpu fsync fdatasync ftruncate getdents getdents64 getcwd chdir fchdir readlink readlinkat
 open openat futex set_robust_list get_robust_list rseq set_tid_address exit exit_group sched_yield sched_getaffinity
 sched_getparam sched_getscheduler sched_get_priority_max sched_get_priority_min getpriority getrlimit getrandom
-restart_syscall membarrier alarm setitimer getitimer timer_create timer_settime timer_gettime timer_delete
-timer_getoverrun wait4 waitid flock fadvise64 readahead sendfile copy_file_range fallocate recvfrom recvmsg shutdown
-getsockopt getsockname getpeername
+restart_syscall membarrier alarm setitimer getitimer timer_settime timer_gettime timer_delete timer_getoverrun wait4
+waitid flock fadvise64 readahead sendfile copy_file_range fallocate recvfrom recvmsg shutdown getsockopt getsockname
+getpeername
 """.split()  # noqa: SIM905
 
 # Only where the cell has a file system of its own: Landlock does not govern modes and times, and in the fork tier
@@ -36,6 +36,11 @@ PRIVATE_FILES = """
 rename renameat renameat2 mkdir mkdirat rmdir unlink unlinkat link linkat symlink symlinkat chmod fchmod fchmodat
 utime utimes utimensat futimesat truncate creat
 """.split()  # noqa: SIM905
+
+# Only where a cell may start other programs: its control group bounds and ends them, and no other cell is of its user.
+SUBPROCESSES = "vfork execve setsid setpgid".split()  # noqa: SIM905
+_ARCH_PRCTL = (0x1002, 0x1003)  # ARCH_SET_FS, ARCH_GET_FS
+_SIGKILL = 9
 
 FCNTL = (
     0,
@@ -63,7 +68,8 @@ _ALLOW, _KILL, _NOTIFY = 0x7FFF0000, 0x80000000, 0x7FC00000
 _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
 _X32_BIT = 0x40000000
 
-_PROCESS, _FORK = 0x50494421, 0x464F524B  # stand in a template for the process id and for the answer to a plain fork
+# Stand in a template for the process id, for its group, and for the answer to a plain fork.
+_PROCESS, _GROUP, _FORK = 0x50494421, 0x47525021, 0x464F524B
 
 _SET_MODE_FILTER = 1
 _NEW_LISTENER = 1 << 3
@@ -99,6 +105,30 @@ def _null(index: int) -> list[bytes]:
     return [_low(index), _one(_JUMP_EQUAL, 0, 1, 0), refuse, _high(index), _one(_JUMP_EQUAL, 0, 1, 0), refuse]
 
 
+def _signal_itself(argument: int) -> list[bytes]:
+    """Allow signals to the own process; a cell that wants SIGKILL gets SIGSYS, so that SIGKILL says "from outside"."""
+    return [
+        _low(0),
+        _one(_JUMP_EQUAL, _PROCESS, 1, 0),
+        _one(_RETURN, _fail(errno.EPERM)),
+        _low(argument),
+        _one(_JUMP_EQUAL, _SIGKILL, 0, 1),
+        _one(_RETURN, _KILL),
+        _one(_RETURN, _ALLOW),
+    ]
+
+
+def _signal_own_processes(argument: int, *, one_thread: bool = False) -> list[bytes]:
+    """Allow signals to whatever the kernel allows, but no SIGKILL to the cell itself."""
+    code = [_low(argument), _one(_JUMP_EQUAL, _SIGKILL, 1, 0), _one(_RETURN, _ALLOW)]
+    if one_thread:  # a thread of the cell's may be meant
+        return [*code, _one(_RETURN, _KILL)]
+    code.append(_low(0))
+    for target in (0, -1, _PROCESS, _GROUP):
+        code += [_one(_JUMP_EQUAL, target, 0, 1), _one(_RETURN, _KILL)]
+    return [*code, _one(_RETURN, _ALLOW)]
+
+
 def _conditions() -> dict[str, list[bytes]]:
     allow, refuse = _one(_RETURN, _ALLOW), _one(_RETURN, _fail(errno.EPERM))
     plain_fork, pid = _one(_RETURN, _FORK), _PROCESS
@@ -114,9 +144,10 @@ def _conditions() -> dict[str, list[bytes]]:
         "fork": [plain_fork],
         "vfork": [refuse],
         "clone3": [_one(_RETURN, _fail(errno.ENOSYS))],  # glibc then falls back to clone
-        "kill": _one_of(0, (pid,), _fail(errno.EPERM)),
-        "tgkill": _one_of(0, (pid,), _fail(errno.EPERM)),
-        "tkill": _one_of(0, (pid,), _fail(errno.EPERM)),
+        "kill": _signal_itself(1),
+        "tgkill": _signal_itself(2),
+        "tkill": _signal_itself(1),
+        "timer_create": [*_null(1), allow],  # a timer may be told to send SIGKILL
         "fcntl": _one_of(1, FCNTL, _fail(errno.EPERM)),
         "ioctl": _one_of(1, IOCTL, _fail(errno.ENOTTY)),
         "prctl": _one_of(0, (kernel.PR_SET_NAME, kernel.PR_GET_NAME), _fail(errno.EPERM)),
@@ -149,18 +180,27 @@ def _no_writing(argument: int) -> list[bytes]:
     ]
 
 
-def template(*, private_files: bool, refuse_writing: bool = False) -> bytes:
+def template(*, private_files: bool, refuse_writing: bool = False, subprocesses: bool = False) -> bytes:
     """The filter of a cell, but for its process id; see `for_process`.
 
     Args:
         private_files: the cell's file system is its own, so it may be changed.
         refuse_writing: refuse any opening for writing (where Landlock is too old to govern truncation).
+        subprocesses: let it start other programs, and signal what the kernel lets it signal.
     """
     table = numbers()
     conditions = _conditions()
     if refuse_writing:
         conditions |= {"open": _no_writing(1), "openat": _no_writing(2)}
-    listed = ALWAYS + (PRIVATE_FILES if private_files else [])
+    if subprocesses:
+        del conditions["vfork"]
+        conditions |= {
+            "kill": _signal_own_processes(1),
+            "tgkill": _signal_own_processes(2),
+            "tkill": _signal_own_processes(1, one_thread=True),
+            "arch_prctl": _one_of(0, _ARCH_PRCTL, _fail(errno.EPERM)),
+        }
+    listed = ALWAYS + (PRIVATE_FILES if private_files else []) + (SUBPROCESSES if subprocesses else [])
     code = [
         _one(_LOAD, _ARCH),
         _one(_JUMP_EQUAL, AUDIT_ARCH[kernel.MACHINE], 1, 0),
@@ -190,6 +230,7 @@ def for_process(template: bytes, pid: int, *, forkable: bool = False) -> bytes:
         forkable: let a plain fork pass here, since `ask_before_forking` was installed before.
     """
     code = template.replace(struct.pack("I", _PROCESS), struct.pack("I", pid))
+    code = code.replace(struct.pack("I", _GROUP), struct.pack("i", -pid))
     if forkable:
         code = code.replace(struct.pack("I", _FORK), struct.pack("I", _ALLOW))
     return code.replace(struct.pack("I", _FORK), struct.pack("I", _fail(errno.EPERM)))

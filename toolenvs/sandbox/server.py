@@ -5,6 +5,7 @@ import json
 import os
 import select
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -18,6 +19,7 @@ from toolenvs.sandbox.walls import Plan
 
 BOOT_LIMIT_S = 60.0
 REAP_LIMIT_S = 10.0
+_SEND_LIMIT_S = 5  # for an order; a fork server that is stopped takes none when its queue is full
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 # The two parent packages are stood in for, so that the fork server imports nothing but its own few modules.
@@ -50,6 +52,7 @@ class Server:
             SandboxError: it did not come up; the message says which step failed.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _SEND_LIMIT_S, 0))
         self._socket = ours
         self._lock = threading.Lock()
         self._reaping = threading.Lock()
@@ -66,15 +69,21 @@ class Server:
             self.close()
             raise SandboxError(f"the {plan['tier']} tier of the local sandbox did not start: {text}")
 
-    def spawn(self, descriptors: list[int], *, forkable: bool = False) -> int:
-        """Order a cell on these descriptors (control, stdout, stderr), perhaps one that `admit` may copy; its number.
+    def spawn(self, descriptors: list[int], *, forkable: bool = False, user: int = 0) -> int:
+        """Order a cell; its number.
+
+        Args:
+            descriptors: its control, stdout and stderr channels, then the files that take it into its control groups.
+            forkable: let `admit` copy it.
+            user: its user in the hardened tier.
 
         Raises:
             SandboxError: the fork server is dead.
         """
         with self._lock:
             self._next_cell += 1
-            self._send(wire.SPAWN_FORKABLE if forkable else wire.SPAWN, self._next_cell, descriptors=descriptors)
+            order = wire.SPAWN_FORKABLE if forkable else wire.SPAWN
+            self._send(order, self._next_cell, user, descriptors=descriptors)
             self._cells.add(self._next_cell)
             return self._next_cell
 
@@ -95,15 +104,19 @@ class Server:
         with self._lock:
             self._send(wire.INTERRUPT, cell)
 
-    def admit(self, parent: int, descriptor: int) -> int:
-        """Let `parent` copy itself once; the copy says hello on the other end of `descriptor`; the copy's number.
+    def admit(self, parent: int, descriptors: list[int]) -> int:
+        """Let `parent` copy itself once; the copy's number.
+
+        Args:
+            parent: the cell that is copied.
+            descriptors: where the copy's hello comes, then the files that take it into its control groups.
 
         Raises:
             SandboxError: the fork server is dead.
         """
         with self._lock:
             self._next_cell += 1
-            self._send(wire.ADMIT, self._next_cell, parent, descriptors=[descriptor])
+            self._send(wire.ADMIT, self._next_cell, parent, descriptors=descriptors)
             self._cells.add(self._next_cell)
             return self._next_cell
 
@@ -115,7 +128,7 @@ class Server:
                 self._send(wire.KILL, cell)
 
     def reap(self, cell: int) -> int:
-        """Kill a cell if it still lives; its wait status.
+        """Kill a cell if it still lives; its wait status, or `wire.CUT_OFF` if that was what ended it.
 
         Raises:
             SandboxError: the fork server is dead.

@@ -36,6 +36,7 @@ fchmodat 268 53 | utime 132 -1 | utimes 235 -1 | utimensat 280 88 | futimesat 26
 clone 56 220 | clone3 435 435 | fork 57 -1 | vfork 58 -1 | kill 62 129 | tkill 200 130 | tgkill 234 131 | ioctl 16 29
 fcntl 72 25 | prctl 157 167 | prlimit64 302 261 | seccomp 317 277 | socketpair 53 199 | sendto 44 206
 capset 126 91 | pivot_root 155 41
+execve 59 221 | setsid 112 157 | setpgid 109 154 | arch_prctl 158 -1
 landlock_create_ruleset 444 444 | landlock_add_rule 445 445 | landlock_restrict_self 446 446
 """
 

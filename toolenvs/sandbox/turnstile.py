@@ -1,44 +1,81 @@
-"""A bounded number of places, given out in the order of asking, to threads and coroutines alike."""
+"""A bounded number of places, given out to threads and coroutines alike, to their callers in turn."""
 
 import asyncio
+import contextvars
 import threading
-from collections import deque
+from collections import OrderedDict, deque
+from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any
+
+_CALLER: contextvars.ContextVar[object] = contextvars.ContextVar("sandbox caller")
+
+
+@contextmanager
+def calling_as(caller: object) -> Iterator[None]:
+    """Whatever is asked for within is asked for by `caller`, an episode for instance; tasks begun within inherit it."""
+    token = _CALLER.set(caller)
+    try:
+        yield
+    finally:
+        _CALLER.reset(token)
+
+
+def caller() -> object:
+    """Who asks: what `calling_as` says, else the task or thread that this is called in."""
+    named = _CALLER.get(None)
+    if named is not None:
+        return named
+    try:
+        task: asyncio.Task[Any] | None = asyncio.current_task()
+    except RuntimeError:
+        task = None
+    return threading.get_ident() if task is None else task
 
 
 class Turnstile:
-    """`places` at most are taken at one time."""
+    """`places` at most are taken at one time. Callers that wait are served in turn, each in the order of its asking."""
 
     def __init__(self, places: int) -> None:
         self._free = places
         self._lock = threading.Lock()
-        self._waiting: deque[Future[None]] = deque()
+        self._waiting: OrderedDict[object, deque[Future[None]]] = OrderedDict()
 
-    def enter(self) -> None:
-        """Take a place, waiting in this thread."""
-        waiter = self._ask()
+    @property
+    def waiting(self) -> int:
+        """How many wait now."""
+        with self._lock:
+            return sum(not waiter.cancelled() for queue in self._waiting.values() for waiter in queue)
+
+    def enter(self, by: object = None) -> None:
+        """Take a place for the caller `by` (None: `caller()`), waiting in this thread."""
+        waiter, by = self._ask(by)
         if waiter is not None:
             try:
                 waiter.result()
             except BaseException:
-                self._withdraw(waiter)
+                self._withdraw(waiter, by)
                 raise
 
-    async def aenter(self) -> None:
-        """Take a place, waiting in the running loop."""
-        waiter = self._ask()
+    async def aenter(self, by: object = None) -> None:
+        """As `enter`, waiting in the running loop."""
+        waiter, by = self._ask(by)
         if waiter is not None:
             try:
                 await asyncio.wrap_future(waiter)
             except BaseException:
-                self._withdraw(waiter)
+                self._withdraw(waiter, by)
                 raise
 
     def leave(self) -> None:
-        """Give a place back: to the first who waits, if any."""
+        """Give a place back: to the first of the callers who wait, if any, which then waits behind the others."""
         with self._lock:
             while self._waiting:
-                waiter = self._waiting.popleft()
+                by, queue = self._waiting.popitem(last=False)
+                waiter = queue.popleft()
+                if queue:
+                    self._waiting[by] = queue
                 if waiter.set_running_or_notify_cancel():
                     break
             else:
@@ -46,15 +83,24 @@ class Turnstile:
                 return
         waiter.set_result(None)
 
-    def _ask(self) -> "Future[None] | None":
+    def _ask(self, by: object) -> "tuple[Future[None] | None, object]":
+        by = caller() if by is None else by
         with self._lock:
             if self._free:
                 self._free -= 1
-                return None
+                return None, by
             waiter: Future[None] = Future()
-            self._waiting.append(waiter)
-            return waiter
+            self._waiting.setdefault(by, deque()).append(waiter)
+            return waiter, by
 
-    def _withdraw(self, waiter: "Future[None]") -> None:
-        if not waiter.cancel() and not waiter.cancelled():
+    def _withdraw(self, waiter: "Future[None]", by: object) -> None:
+        waiter.cancel()
+        if not waiter.cancelled():
             self.leave()  # the place came while its owner was going away
+            return
+        with self._lock:
+            queue = self._waiting.get(by)
+            if queue is not None and waiter in queue:
+                queue.remove(waiter)
+                if not queue:
+                    del self._waiting[by]

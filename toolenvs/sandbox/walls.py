@@ -1,9 +1,11 @@
-"""The walls of the two tiers: what the fork server puts around itself, and what each cell adds.
+"""The walls of the three tiers: what the fork server puts around itself, and what each cell adds.
 
 fork        Landlock, a system call filter, resource limits; nothing is writable; no root and no namespaces needed.
 namespace   also user, pid, mount, network, IPC and UTS namespaces: its own small root, a private /tmp of bounded size.
+hardened    also a user of its own for each cell, and a control group, into which the host puts it before anything else.
 """
 
+import errno
 import os
 import resource
 import signal
@@ -35,6 +37,9 @@ class Plan(TypedDict):
     open_files: int
     processes: int
     unprivileged_uid: int
+    users: tuple[int, int]
+    subprocesses: bool
+    executable: str
 
 
 class Walls:
@@ -42,7 +47,8 @@ class Walls:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.private = plan["tier"] == "namespace"
+        self.private = plan["tier"] != "fork"
+        self.users = range(plan["users"][0], sum(plan["users"])) if plan["tier"] == "hardened" else range(0)
         self._was_root = os.geteuid() == 0
         self.rules = 0
         self._address_space = 0
@@ -62,6 +68,8 @@ class Walls:
         uid = plan["unprivileged_uid"] if self._was_root else os.getuid()
         gid = uid if self._was_root else os.getgid()
         shown = plan["readable"], plan["hidden"], plan["packages"]
+        if self.users and not self._was_root:
+            raise OSError(errno.EPERM, "only root can give each session a user of its own")
         if self.private:
             if self._was_root:
                 kernel.unshare(_NAMESPACES)
@@ -71,8 +79,13 @@ class Walls:
             self._statm = os.open("/proc/self/statm", os.O_RDONLY)
             view.enter(*shown)
             if self._was_root:
-                _become(uid)
-                kernel.enter_user_namespace(0, uid, gid)
+                if self.users:
+                    os.setgroups([])
+                    kernel.enter_mapped_user_namespace(uid, self.users.stop - uid)
+                    _become(uid, groups=False)
+                else:
+                    _become(uid)
+                    kernel.enter_user_namespace(0, uid, gid)
             kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
             kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)  # the change of identity cleared it
             return
@@ -93,6 +106,7 @@ class Walls:
         self._filter = seccomp.template(
             private_files=self.private,
             refuse_writing=not self.private and landlock.abi() < _WRITABLE_DEVICES_NEED_ABI,
+            subprocesses=plan["subprocesses"],
         )
         if self.private:
             self.rules = landlock.ruleset((), files=False)
@@ -101,20 +115,23 @@ class Walls:
                 raise OSError("this kernel has no Landlock (Linux 5.13, with landlock among its security modules)")
             self.rules = landlock.ruleset(view.rules(plan["readable"], plan["hidden"], plan["packages"]))
 
-    def around_cell(self, slot: int, ask: socket.socket | None = None) -> None:
+    def around_cell(self, slot: int, ask: socket.socket | None = None, user: int = 0) -> None:
         """Confine this process for good.
 
         Args:
             slot: a number that no other living cell has.
-            ask: where the listener for forks goes; None: every fork is refused.
+            ask: where the listener for forks goes; None: every fork is refused, unless `subprocesses` allows them.
+            user: its user in the hardened tier, one that no other living cell has.
         """
         plan = self.plan
         os.umask(0o077)
         if self.private:
+            if self.users:
+                _become(user, groups=False)
             uid, gid = os.getuid(), os.getgid()
             kernel.enter_user_namespace(kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC, uid, gid)
             size = f"size={plan['files_mb']}m,nr_inodes={plan['files']},mode=700"
-            kernel.mount("tmpfs", "/tmp", "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, size)
+            kernel.mount("tmpfs", "/tmp", "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC, size)
             os.chdir("/tmp")
         else:
             if self._was_root:
@@ -132,7 +149,8 @@ class Walls:
             socket.send_fds(ask, [b"+"], [listener])
             os.close(listener)
             ask.close()
-        seccomp.install(seccomp.for_process(self._filter, os.getpid(), forkable=ask is not None))
+        forkable = ask is not None or plan["subprocesses"]
+        seccomp.install(seccomp.for_process(self._filter, os.getpid(), forkable=forkable))
 
     def _limit(self) -> None:
         plan = self.plan
@@ -161,9 +179,10 @@ def _become_first_process() -> None:
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _become(uid: int) -> None:
+def _become(uid: int, *, groups: bool = True) -> None:
     """Change to an unprivileged user for good."""
-    os.setgroups([])
+    if groups:
+        os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # or the files of /proc/self belong to root

@@ -1,6 +1,7 @@
 """The frames between the host, the fork server and a cell: fixed headers, capped lengths, UTF-8, nothing else.
 
-host -> fork server   ORDER, one datagram; SPAWN carries the cell's control, stdout, stderr
+host -> fork server   ORDER, one datagram; SPAWN carries the cell's control, stdout, stderr, ADMIT the copy's hello,
+                      and both what puts the process into its control groups
 fork server -> host   REPORT, one datagram; READY and FAILED are followed by text
 host -> cell          REQUEST, the program, its standard input
 cell -> host          one HELLO byte when its walls stand; then ANSWER, value, error for each request
@@ -10,8 +11,9 @@ import struct
 
 SPAWN, SPAWN_FORKABLE, KILL, REAP, INTERRUPT, ADMIT = 1, 2, 3, 4, 5, 6
 READY, FAILED, EXIT = 1, 2, 3
-ORDER = struct.Struct("<BQQ")  # what, cell, for ADMIT: the cell that the new one is copied from
-REPORT = struct.Struct("<BQi")  # what, cell, wait status
+ORDER = struct.Struct("<BQQ")  # what, cell, for ADMIT: the cell to copy, for SPAWN: its user or 0
+REPORT = struct.Struct("<BQi")  # what, cell, wait status or CUT_OFF
+CUT_OFF = -1  # it had let go of its control channel and was killed for that
 MAX_REPORT_BYTES = 65_536
 
 HELLO = b"+"

@@ -24,9 +24,10 @@ from toolenvs.sandbox import kernel, seccomp, wire, worker
 from toolenvs.sandbox.walls import Plan, Walls
 
 _CONTROL_FD = 3
-_MAX_FDS = 4
+_MAX_FDS = 8  # three channels, and the files of as many control groups as there may be
 _CREDENTIALS = struct.Struct("3i")  # struct ucred: pid, uid, gid
 _HUGE_BYTES = 2 << 20
+_EXITING = 0x4  # PF_EXITING, of a task's flags
 _HELLO_LIMIT_S = 1.0  # for a copy that was ordered to end before it said who it is
 
 
@@ -51,6 +52,7 @@ class Server:
         self._pids: dict[int, int] = {}  # pid -> cell
         self._ended: dict[int, int] = {}  # cell -> wait status, until the host has asked
         self._awaited: set[int] = set()  # cells whose end the host waits for
+        self._cut_off: set[int] = set()  # those of them that would have lived on
         self._slots: dict[int, int] = {}  # cell -> slot, the lowest free number
         self._families: dict[int, int] = {}  # copies and copied cells -> process that all of them stem from
         self._admitted: dict[int, int] = {}  # family -> forks that may still pass
@@ -58,6 +60,7 @@ class Server:
         self._asks: dict[int, tuple[int, socket.socket]] = {}  # descriptor -> cell whose listener comes there
         self._listeners: dict[int, tuple[int, seccomp.Listener]] = {}  # descriptor -> family and listener
         self._hellos: dict[int, tuple[int, socket.socket]] = {}  # descriptor -> cell that will say hello there
+        self._groups: dict[int, list[int]] = {}  # copy that will say hello -> files of its control groups
         self._poll = select.poll()
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
@@ -108,8 +111,9 @@ class Server:
     def _carry_out(self, message: bytes, descriptors: list[int]) -> None:
         order, cell, other = wire.ORDER.unpack(message)
         if order in (wire.SPAWN, wire.SPAWN_FORKABLE):
-            self._spawn(cell, descriptors, forkable=order == wire.SPAWN_FORKABLE)
+            self._spawn(cell, descriptors, forkable=order == wire.SPAWN_FORKABLE, user=other)
         elif order == wire.ADMIT:
+            self._groups[cell] = descriptors[1:]
             self._admit(cell, other, descriptors[0])
         elif order == wire.INTERRUPT:
             if cell in self._cells:
@@ -118,6 +122,8 @@ class Server:
             if order == wire.REAP:
                 self._awaited.add(cell)
             if cell in self._cells:
+                if order == wire.REAP and not _is_ending(self._cells[cell]):
+                    self._cut_off.add(cell)
                 _send_signal(self._cells[cell], signal.SIGKILL)
                 if order == wire.KILL:
                     self._forget(cell)
@@ -127,12 +133,12 @@ class Server:
                 self._families.pop(cell, None)
                 self._tell(cell, self._ended.pop(cell, 0))
 
-    def _spawn(self, cell: int, descriptors: list[int], *, forkable: bool) -> None:
+    def _spawn(self, cell: int, descriptors: list[int], *, forkable: bool, user: int) -> None:
         slot = min(set(range(len(self._slots) + 1)) - set(self._slots.values()))
         ask, asked = socket.socketpair() if forkable else (None, None)
         pid = os.fork()
         if pid == 0:
-            self._become_cell(slot, descriptors, asked)
+            self._become_cell(slot, descriptors, asked, user)
         if ask is not None and asked is not None:
             asked.close()
             self._asks[ask.fileno()] = cell, ask
@@ -143,11 +149,13 @@ class Server:
         self._pids[pid] = cell
         self._slots[cell] = slot
 
-    def _become_cell(self, slot: int, descriptors: list[int], asked: socket.socket | None) -> None:
+    def _become_cell(self, slot: int, descriptors: list[int], asked: socket.socket | None, user: int) -> None:
         code = 0
         try:
-            _fresh_process(descriptors, keep=[self._walls.rules, asked.fileno() if asked else 0])
-            self._walls.around_cell(slot, asked)
+            for group in descriptors[3:]:
+                os.write(group, b"0")
+            _fresh_process(descriptors[:3], keep=[self._walls.rules, asked.fileno() if asked else 0])
+            self._walls.around_cell(slot, asked, user)
             worker.start(self._walls.plan["output_chars"])
         except BaseException:
             traceback.print_exc()
@@ -189,9 +197,22 @@ class Server:
                 if pid and pid not in self._pids:
                     self._cells[cell] = pid
                     self._pids[pid] = cell
+                    self._enter_groups(cell, pid)
+        self._leave_groups(cell)
         self._settle(self._families.get(cell, 0))
         if cell in self._doomed:
             self._doomed[cell] = 0.0
+
+    def _enter_groups(self, cell: int, pid: int) -> None:
+        try:
+            for group in self._groups.get(cell, ()):
+                os.write(group, b"%d" % pid)
+        except OSError:
+            _send_signal(pid, signal.SIGKILL)
+
+    def _leave_groups(self, cell: int) -> None:
+        for group in self._groups.pop(cell, ()):
+            os.close(group)
 
     def _end_doomed(self) -> None:
         """Kill the copies that were ordered to end before they were known, now that they are or should be."""
@@ -203,6 +224,7 @@ class Server:
                     del self._hellos[descriptor]
                     self._poll.unregister(descriptor)
                     hello.close()
+                    self._leave_groups(cell)
                     self._settle(self._families.get(cell, 0))
             if cell in self._cells:
                 _send_signal(self._cells[cell], signal.SIGKILL)
@@ -249,12 +271,24 @@ class Server:
     def _tell(self, cell: int, status: int) -> None:
         if cell in self._awaited:
             self._awaited.discard(cell)
-            self._control.send(wire.REPORT.pack(wire.EXIT, cell, status))
+            cut_off = cell in self._cut_off and os.WIFSIGNALED(status)
+            self._cut_off.discard(cell)
+            self._control.send(wire.REPORT.pack(wire.EXIT, cell, wire.CUT_OFF if cut_off else status))
 
 
 def _send_signal(pid: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError):  # a copy may have ended before it was known
         os.kill(pid, number)
+
+
+def _is_ending(pid: int) -> bool:
+    """Whether a process has begun to end, whatever is sent to it now."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+    except OSError:
+        return False  # without /proc nobody knows
+    return fields[0] in "ZX" or bool(int(fields[6]) & _EXITING)
 
 
 def _nothing(*_: object) -> None:
@@ -295,6 +329,10 @@ def _prepare_imports(plan: Plan) -> None:
     sys.path_hooks.insert(0, hook)
     sys.path.extend(sites)
     sys.dont_write_bytecode = True
+    if plan["subprocesses"]:  # interpreters that programs start find the same packages
+        sys.executable = plan["executable"]
+        os.environ["PYTHONPATH"] = os.pathsep.join(sites)
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 
 def _preload(plan: Plan) -> None:
@@ -325,7 +363,7 @@ def _trial(walls: Walls) -> str:
     pid = os.fork()
     if pid == 0:
         try:
-            walls.around_cell(0)
+            walls.around_cell(0, user=min(walls.users, default=0))
             os.write(write, b"+")
         except BaseException as error:
             os.write(write, f"{type(error).__name__}: {error}".encode())
