@@ -12,6 +12,7 @@ from typing import Any
 
 from toolenvs import assets
 from toolenvs.errors import ConfigError, did_you_mean
+from toolenvs.sandbox import users
 from toolenvs.sandbox.walls import Plan
 
 
@@ -28,6 +29,7 @@ class Limits:
     files: int
     open_files: int
     processes: int
+    cpus: float
     max_sessions: int
     max_running: int
     unprivileged_uid: int
@@ -62,7 +64,7 @@ def defaults() -> Limits:
     return Limits(**page()["limits"])
 
 
-def plan(tier: str, kind: str, limits: Limits) -> Plan:
+def plan(tier: str, kind: str, limits: Limits, *, subprocesses: bool = False) -> Plan:
     """What a fork server of `tier` and `kind` ("bare" or "full") is told."""
     programs = page()["programs"]
     packages, sites, importable = _packages()
@@ -70,7 +72,7 @@ def plan(tier: str, kind: str, limits: Limits) -> Plan:
     full = kind == "full"
     return Plan(
         tier=tier,
-        readable=list(readable),
+        readable=[*readable, *(_commands() if subprocesses else ())],
         hidden=list(hidden),
         packages=list(packages),
         sites=list(sites),
@@ -84,6 +86,9 @@ def plan(tier: str, kind: str, limits: Limits) -> Plan:
         open_files=limits.open_files,
         processes=limits.processes,
         unprivileged_uid=limits.unprivileged_uid,
+        users=users.span(limits.unprivileged_uid),
+        subprocesses=subprocesses,
+        executable=os.path.realpath(sys.executable),
     )
 
 
@@ -113,6 +118,12 @@ def _packages() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
             if not top.endswith((".dist-info", ".egg-info", ".libs")):
                 names[top.partition(".")[0]] = None
     return tuple(paths), tuple(sites), tuple(names)
+
+
+def _commands() -> tuple[str, ...]:
+    """What a program that may start others finds to start."""
+    paths = ("/usr/bin", "/bin", os.path.realpath(sys.executable))
+    return tuple(path for path in paths if os.path.exists(path))
 
 
 @cache
