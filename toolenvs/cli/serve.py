@@ -1,5 +1,6 @@
 """`toolenvs serve`: parts of the house behind HTTP."""
 
+import contextlib
 import os
 from typing import Annotated
 
@@ -7,7 +8,7 @@ import typer
 
 from toolenvs.errors import MissingExtraError
 
-TOKEN = "TOOLENVS_SERVE_TOKEN"
+TOKEN = "TOOLENVS_SANDBOX_TOKEN"
 """Environment variable that holds the token which clients must send."""
 
 app = typer.Typer(help="Serve a part over HTTP.", no_args_is_help=True)
@@ -43,7 +44,7 @@ def sandbox(
 ) -> None:
     """Run programs for others: a drop-in for SandboxFusion's Python side, with sessions besides.
 
-    Where the environment variable TOOLENVS_SERVE_TOKEN is set, clients must send it as a bearer token.
+    Where the environment variable TOOLENVS_SANDBOX_TOKEN is set, clients must send it as a bearer token.
     """
     try:
         from toolenvs.serve import run
@@ -70,12 +71,12 @@ def sandbox(
         session_idle_s=session_idle_s,
         **running,
     )
-    listener = run.bind(host, port)
-    if not run.is_loopback(listener):
-        _warn(run.url(listener), open_to_all=not settings.token)
-    application = build(settings)
-    typer.echo(f"serving the {backend} sandbox on {run.url(listener)}")
-    run.serve(application, listener, head_s=settings.body_s, grace_s=grace_s)
+    with contextlib.closing(run.bind(host, port)) as listener:
+        if not run.is_loopback(listener):
+            _warn(run.url(listener), open_to_all=not settings.token)
+        application = build(settings)
+        typer.echo(f"serving the {backend} sandbox on {run.url(listener)}")
+        run.serve(application, listener, head_s=settings.body_s, grace_s=grace_s)
 
 
 def _warn(url: str, *, open_to_all: bool) -> None:

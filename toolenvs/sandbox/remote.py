@@ -43,7 +43,7 @@ class RemoteBox(base.Box):
 
     Args:
         url: of the server, such as "http://127.0.0.1:8080".
-        token: sent as a bearer token; "" for none.
+        token: sent as a bearer token; "": none; None: what the environment variable TOOLENVS_SANDBOX_TOKEN holds.
         timeout_s: wall-clock limit of a run, where none is given.
         memory_mb: memory limit of a program, which the server enforces.
         output_chars: characters of each stream that are kept.
@@ -64,7 +64,7 @@ class RemoteBox(base.Box):
         self,
         url: str = "",
         *,
-        token: str = "",
+        token: str | None = None,
         timeout_s: float = 10.0,
         memory_mb: int = 512,
         output_chars: int = 65_536,
@@ -102,6 +102,7 @@ class RemoteBox(base.Box):
         self._closed = False
         self._faults = (httpx.TransportError,)
         self._loop = _Loop()
+        token = os.environ.get("TOOLENVS_SANDBOX_TOKEN", "") if token is None else token
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         pool = httpx.Limits(max_connections=None, max_keepalive_connections=64)
         # Nothing of the environment: programs go where the url says, through no proxy that a variable names.

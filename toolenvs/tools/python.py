@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 from toolenvs import sandbox
 from toolenvs.errors import ForkError, SandboxError, ToolError
 from toolenvs.schema import at_least
+from toolenvs.sandbox.turnstile import calling_as
 from toolenvs.tasks.task import Task
 from toolenvs.tools.base import ToolResult
 
@@ -20,6 +21,8 @@ class Options:
     """A fresh interpreter for every call, or one that keeps its state through the episode."""
     backend: str = "local"
     """Where programs run; see `toolenvs.sandbox.open`."""
+    url: str = ""
+    """Of the server, for the backend "remote"."""
     min_isolation: str = "fork"
     """The weakest isolation that is accepted; the strongest that works here is used."""
     timeout_s: float = 5.0
@@ -36,6 +39,8 @@ class Options:
     """What a program that raised gives: the last line of its traceback, all of it, or both streams."""
     on_timeout: str = "TimeoutError: the program ran longer than {timeout_s} s"
     """What a program that ran too long gives."""
+    on_lost: str = "[The interpreter was restarted: what earlier calls defined is gone.]"
+    """Added in its own line to the first observation after which a stateful interpreter's state is gone."""
     empty: str = ""
     """What a program without output gives."""
     strip: bool = True
@@ -70,6 +75,7 @@ class Tool:
             min_isolation=options.min_isolation,
             memory_mb=options.memory_mb,
             output_chars=options.output_chars,
+            **({"url": options.url} if options.url else {}),
         )
 
     async def check(self) -> None:
@@ -94,10 +100,12 @@ class Tool:
 class Session:
     """The interpreter of one episode."""
 
-    def __init__(self, tool: Tool, seed: int, live: Any = None) -> None:
+    def __init__(self, tool: Tool, seed: int, live: Any = None, *, broken: bool = False, caller: Any = None) -> None:
         self._tool = tool
         self._seed = seed
         self._live = live
+        self._broken = broken  # by a call that had no result, and no observation has told so
+        self._caller = caller or object()  # the episode with its forks: the sandbox serves episodes in turn
 
     async def call(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Run `arguments["code"]`.
@@ -111,17 +119,31 @@ class Session:
             raise ToolError("the argument 'code' must be a string that holds a Python program")
         options = self._tool.options
         started_s = time.perf_counter()
-        if options.session == "stateless":
-            result = await self._tool.box().arun(code, timeout_s=options.timeout_s, seed=self._seed)
-        else:
-            if self._live is None:
-                self._live = await self._tool.box().asession(seed=self._seed)
-            result = await self._live.arun(code, timeout_s=options.timeout_s)
-            if result.status in _ENDS_SESSION:
-                await self.close()  # the next call finds a fresh interpreter, as after a crash of a notebook's kernel
+        lost = False
+        with calling_as(self._caller):
+            if options.session == "stateless":
+                result = await self._tool.box().arun(code, timeout_s=options.timeout_s, seed=self._seed)
+            else:
+                result, lost = await self._stateful(code)
         seconds = time.perf_counter() - started_s
         data = {"stdout": result.stdout, "stderr": result.stderr, "value": result.value, "truncated": result.truncated}
-        return ToolResult(text=_shown(result, options), status=result.status, data=data, seconds=seconds)
+        text = _shown(result, options)
+        if lost:
+            text = f"{text.rstrip()}\n{options.on_lost}".lstrip("\n")
+        return ToolResult(text=text, status=result.status, data=data, seconds=seconds)
+
+    async def _stateful(self, code: str) -> tuple[Any, bool]:
+        """The result, and whether what earlier calls defined is gone, as after a crash of a notebook's kernel."""
+        if self._live is None:
+            self._live = await self._tool.box().asession(seed=self._seed)
+        try:
+            result = await self._live.arun(code, timeout_s=self._tool.options.timeout_s)
+        except BaseException:
+            self._broken = True
+            raise
+        lost = result.state_lost or result.status in _ENDS_SESSION or self._broken
+        self._broken = False
+        return result, lost
 
     async def fork(self) -> "Session":
         """A copy of the interpreter as it is.
@@ -129,10 +151,10 @@ class Session:
         Raises:
             ForkError: it holds threads or anything else that cannot be copied.
         """
-        if self._live is None:
-            return Session(self._tool, self._seed)
         try:
-            return Session(self._tool, self._seed, await self._live.afork())
+            with calling_as(self._caller):
+                live = None if self._live is None else await self._live.afork()
+            return Session(self._tool, self._seed, live, broken=self._broken, caller=self._caller)
         except SandboxError as error:
             raise ForkError(str(error)) from error
 
@@ -143,7 +165,7 @@ class Session:
             await live.aclose()
 
 
-_ENDS_SESSION = ("crashed", "memory", "output")
+_ENDS_SESSION = ("crashed", "output")
 
 
 def _shown(result: Any, options: Options) -> str:

@@ -33,7 +33,7 @@ def command(result: Result) -> dict[str, Any]:
         "execution_time": result.seconds,
         "return_code": return_code(result),
         "stdout": result.stdout,
-        "stderr": result.stderr,
+        "stderr": _stderr(result),
     }
 
 
@@ -82,3 +82,14 @@ def cell(result: Result) -> dict[str, Any]:
         errors.append({"ename": name, "evalue": text, "traceback": traceback or [result.error or result.status]})
     display = [] if result.value is None else [{"text/plain": result.value}]
     return {"stdout": result.stdout, "stderr": stderr, "display": display, "error": errors}
+
+
+def _stderr(result: Result) -> str:
+    """Without the traceback of an exit that was asked for, of which `python program.py` shows the message at most."""
+    error = result.error or ""
+    start = result.stderr.rfind(_TRACEBACK)
+    if result.status != "error" or not error.startswith("SystemExit") or start < 0:
+        return result.stderr
+    message = error.removeprefix("SystemExit").removeprefix(": ")
+    shown = "" if re.fullmatch(r"-?\d*", message) else f"{message}\n"
+    return result.stderr[:start] + shown

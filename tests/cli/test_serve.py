@@ -1,0 +1,66 @@
+"""`toolenvs serve`."""
+
+import asyncio
+import socket
+import sys
+from typing import Any
+
+import pytest
+
+from toolenvs.serve import run as runner
+
+
+@pytest.fixture
+def not_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The application only comes up and shuts down."""
+
+    async def up_and_down(application: Any) -> None:
+        async with application.router.lifespan_context(application):
+            pass
+
+    monkeypatch.setattr(runner, "serve", lambda application, listener, **_: asyncio.run(up_and_down(application)))
+
+
+def test_a_taken_port_is_told_in_one_line(run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = run("serve", "sandbox", "--port", port)
+    assert result.exit_code == 2
+    assert result.output.startswith(f"toolenvs: cannot listen on 127.0.0.1 port {port}: ")
+    assert result.output.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--backend", "locl"], "did you mean 'local'?"),
+        (["--min-isolation", "strong"], "no isolation 'strong'"),
+        (["--timeout-s", "600"], "timeout_s = 600 is above max_timeout_s = 120"),
+        (["--max-queued", "-1"], "max_queued must be a positive number"),
+        (["--host", "no.such.host.invalid"], "cannot listen on no.such.host.invalid"),
+    ],
+)
+def test_wrong_settings_are_told_in_one_line(run, options: list[str], message: str) -> None:
+    result = run("serve", "sandbox", "--port", "0", *options)
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+@pytest.mark.usefixtures("not_served")
+def test_other_machines_are_warned_of(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TOOLENVS_SANDBOX_TOKEN", raising=False)
+    assert "WARNING" not in run("serve", "sandbox", "--port", "0").output
+    assert "Whoever reaches it may run programs" in run("serve", "sandbox", "--port", "0", "--host", "0.0.0.0").output
+    monkeypatch.setenv("TOOLENVS_SANDBOX_TOKEN", "s3cret")
+    output = run("serve", "sandbox", "--port", "0", "--host", "0.0.0.0").output
+    assert "travel unencrypted" in output
+    assert "s3cret" not in output
+
+
+def test_a_missing_extra_is_named(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("toolenvs.serve")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "starlette.applications", None)
+    result = run("serve", "sandbox", "--port", "0")
+    assert result.exit_code == 2
+    assert "pip install 'toolenvs[serve]'" in result.output
