@@ -1,5 +1,6 @@
 """What the interpreter tool shows of each kind of result."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -86,3 +87,37 @@ def test_the_schema_reaches_a_model_that_chooses_functions() -> None:
     prompt = blueprint.render_prompt(TASK)
     assert '"name": "code_interpreter"' in prompt
     assert "The Python program to run." in prompt
+
+
+LOST = "[The interpreter was restarted: what earlier calls defined is gone.]"
+
+
+async def test_a_lost_state_is_told_once() -> None:
+    session = await Tool(Options(session="stateful", timeout_s=0.5)).open(TASK, seed=0, progress=0.0)
+    await session.call({"code": "x = 40"})
+    assert (await session.call({"code": "while True: pass"})).text.startswith("TimeoutError")
+    assert (await session.call({"code": "print(x)"})).text == "40"
+    stubborn = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass"
+    text = (await session.call({"code": stubborn})).text
+    assert text == f"TimeoutError: the program ran longer than 0.5 s\n{LOST}"
+    assert (await session.call({"code": "print(x)"})).text == "NameError: name 'x' is not defined"
+    assert (await session.call({"code": "import os; os._exit(3)"})).text.endswith("\n" + LOST)
+    await session.call({"code": "y = 1"})
+    assert (await session.call({"code": "b = bytearray(2 << 30)"})).status == "memory"
+    assert (await session.call({"code": "print(y)"})).text == "1"
+    await session.close()
+
+
+async def test_after_a_cancelled_call_the_next_observation_tells_that_the_state_is_lost() -> None:
+    session = await Tool(Options(session="stateful")).open(TASK, seed=0, progress=0.0)
+    await session.call({"code": "x = 40"})
+    call = asyncio.create_task(session.call({"code": "import time; time.sleep(60)"}))
+    await asyncio.sleep(0.2)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    fork = await session.fork()
+    for one in (session, fork):
+        assert (await one.call({"code": "print(5)"})).text == f"5\n{LOST}"
+        assert (await one.call({"code": "print(6)"})).text == "6"
+        await one.close()

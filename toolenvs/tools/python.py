@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal
 
 from toolenvs import sandbox
 from toolenvs.errors import ForkError, SandboxError, ToolError
-from toolenvs.schema import at_least
 from toolenvs.sandbox.turnstile import calling_as
+from toolenvs.schema import at_least
 from toolenvs.tasks.task import Task
 from toolenvs.tools.base import ToolResult
 
