@@ -10,7 +10,7 @@ import toolenvs
 PACKAGE = Path(toolenvs.__file__).parent
 FLOORS = [
     {"errors", "assets", "plugins", "schema", "loop", "transcript", "codec", "tokens", "budget", "spaces", "render"},
-    {"tasks"},
+    {"tasks", "world"},
     {"sandbox", "retrieval", "databases", "web"},
     {"protocols"},
     {"rewards"},

@@ -29,9 +29,9 @@ class Problem:
     """What a generator makes of its draws."""
 
     question: str
-    answer: int
-    program: str
-    """A short Python program that prints the answer."""
+    answer: int | str
+    program: str = ""
+    """A short Python program that prints the answer, where one can be had."""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -98,7 +98,7 @@ class GeneratedTaskSet:
             question=problem.question,
             golds=(str(problem.answer),),
             source=self._generator,
-            extra={"program": problem.program, **problem.extra},
+            extra=({"program": problem.program} if problem.program else {}) | dict(problem.extra),
         )
 
     def __iter__(self) -> Iterator[Task]:
