@@ -102,6 +102,13 @@ class Episode:
         return self.transcript.segments[0].text
 
     @property
+    def success(self) -> bool | float | None:
+        """The task's raw correctness: a score where the judge grades; None while there is no verdict."""
+        if self.verdict is None:
+            return None
+        return self.verdict.correct if self.verdict.score is None else self.verdict.score
+
+    @property
     def stop(self) -> tuple[str, ...]:
         """Stop strings of the next generation; none once calls are spent and the page says `free_text`."""
         spent = self._no_call_left or self.meter.grace

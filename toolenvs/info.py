@@ -25,8 +25,8 @@ class Info(TypedDict):
     ending: str | None
     """Why the episode ended: "answer", "malformed" (both `terminated`), "turns", "calls", "length", "deadline",
     "infrastructure" (all `truncated`); None while it runs."""
-    success: bool | None
-    """The task's raw correctness, before any shaping; None while it runs and after an infrastructure failure.
+    success: bool | float | None
+    """The task's raw correctness, before any shaping (0 to 1 where the judge grades); None while it runs and after an infrastructure failure.
     Gymnasium's own vector environments batch it as bools, with False for None, where environment 0 has ended."""
     task: str
     """Id of the task."""
@@ -44,7 +44,7 @@ def info(episode: Episode, turn: Turn) -> Info:
         "calls": turn.calls,
         "reward_terms": dict(turn.reward_terms),
         "ending": turn.ending,
-        "success": None if episode.verdict is None else episode.verdict.correct,
+        "success": episode.success,
         "task": episode.task.id,
         "fault": turn.fault,
     }

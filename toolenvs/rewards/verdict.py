@@ -29,6 +29,13 @@ class Verdict:
     """The answer as it was found in the response, before normalisation; None where there was none."""
     seconds: float = 0.0
     """Wall-clock time that judging took."""
+    score: float | None = None
+    """A graded judge's score, 0 to 1, such as the share of tests passed; None where there is only right and wrong."""
+
+    @property
+    def value(self) -> float:
+        """The score, or 1 or 0."""
+        return float(self.correct) if self.score is None else self.score
 
     @property
     def failed(self) -> bool:

@@ -11,6 +11,8 @@ class Options:
 
     correct: float = 1.0
     wrong: float = 0.0
+    graded: bool = False
+    """Whether a graded verdict earns its part of the way from `wrong` to `correct`."""
 
 
 class Term:
@@ -23,4 +25,7 @@ class Term:
         """The reward of the turn."""
         if moment.verdict is None:
             return 0.0
-        return self._options.correct if moment.verdict.correct else self._options.wrong
+        correct, wrong = self._options.correct, self._options.wrong
+        if self._options.graded:
+            return wrong + (correct - wrong) * moment.verdict.value
+        return correct if moment.verdict.correct else wrong
