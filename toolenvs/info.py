@@ -26,7 +26,8 @@ class Info(TypedDict):
     """Why the episode ended: "answer", "malformed" (both `terminated`), "turns", "calls", "length", "deadline",
     "infrastructure" (all `truncated`); None while it runs."""
     success: bool | float | None
-    """The task's raw correctness, before any shaping (0 to 1 where the judge grades); None while it runs and after an infrastructure failure.
+    """The task's raw correctness, before any shaping (0 to 1 where the judge grades); None while it runs and after an
+    infrastructure failure.
     Gymnasium's own vector environments batch it as bools, with False for None, where environment 0 has ended."""
     task: str
     """Id of the task."""

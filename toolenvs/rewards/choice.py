@@ -21,7 +21,8 @@ _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | 
 _LETTER = r"[(\[]?(?P<letter>[A-Z])\b(?:[)\]])?"
 _CUE = re.compile(
     r"(?:\b(?i:answer|option|choice)\b(?:\s+(?i:is|was|to be|must be|would be|should be))?\s*[:=]?\s*"
-    r"(?:(?i:option|choice|letter)\s+)?|\b(?i:so|therefore|thus|hence)\b,?\s+(?:(?i:it(?:'s| is))\s+)?(?=\W?[A-Z]\W*\Z))"
+    r"(?:(?i:option|choice|letter)\s+)?"
+    r"|\b(?i:so|therefore|thus|hence)\b,?\s+(?:(?i:it(?:'s| is))\s+)?(?=\W?[A-Z]\W*\Z))"
     + _LETTER
 )
 _BOX = re.compile(r"\\boxed\s*\{\s*(?:\\text\w*\s*\{)?\s*[(]?\s*([A-Z])\s*[).:]?[^{}A-Z]{0,40}\}")
