@@ -376,6 +376,17 @@ async def test_cancelling_ends_the_interpreter_and_says_so(ours: RemoteBox) -> N
         assert not (await session.arun("1")).state_lost
 
 
+async def test_cancelling_at_any_moment_leaves_a_session_that_works(ours: RemoteBox) -> None:
+    async with await ours.asession() as session:
+        for number in range(40):
+            run = asyncio.create_task(session.arun("while True: pass", timeout_s=100))
+            await asyncio.sleep(0.0005 * number)
+            run.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await run
+            assert (await session.arun(f"{number}", timeout_s=60)).value == f"{number}"
+
+
 async def test_one_run_at_a_time(ours: RemoteBox) -> None:
     async with await ours.asession() as session:
         first = asyncio.create_task(session.arun("import time; time.sleep(0.5); 1"))
@@ -400,7 +411,7 @@ def test_one_box_serves_threads_and_loops(ours: RemoteBox) -> None:
 def test_a_session_that_its_server_forgot_is_infrastructure_once(ours: RemoteBox) -> None:
     with ours.session() as session:
         session.run("x = 1")
-        ours._wait(session._end(session._key))
+        ours._wait(session._end(session._mine))
         with pytest.raises(SandboxError, match="no such session"):
             session.run("x")
         again = session.run("1")

@@ -93,6 +93,7 @@ def test_what_is_not_there(served) -> None:
     assert (response.status_code, response.json()["detail"][:15]) == (404, "no such session")
     assert client.fork(secrets.token_hex(16)).status_code == 404
     assert client.delete() == 204
+    assert client.put().status_code == 409  # a beginning that comes after the end begins nothing
 
 
 @pytest.mark.parametrize("number", [None, 0, -1, 1.5, "1", True])

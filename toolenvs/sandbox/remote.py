@@ -17,7 +17,7 @@ import secrets
 import threading
 import time
 from collections.abc import Coroutine
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, get_args
 
 from toolenvs.errors import ConfigError, ForkError, IsolationError, MissingExtraError, SandboxError
@@ -266,14 +266,23 @@ class RemoteBox(base.Box):
         raise SandboxError(f"{self.url}{path} failed, asked {times}: {fault}")
 
 
+@dataclass(slots=True)
+class _Interpreter:
+    """One interpreter of a session, from its beginning at the server to its end."""
+
+    key: str
+    begun: bool = False
+    number: int = 0
+    """Of its last run."""
+
+
 class RemoteSession(base.Session):
     """An interpreter of a server, which keeps its state between runs."""
 
-    def __init__(self, box: RemoteBox, seed: int, key: str = "") -> None:
+    def __init__(self, box: RemoteBox, seed: int, copy: str = "") -> None:
         self._box = box
         self._seed = seed
-        self._key = key
-        self._number = 0
+        self._mine = _Interpreter(copy, begun=True) if copy else _Interpreter(secrets.token_hex(16))
         self._lost = False
         """Whether an interpreter of it is gone, and no result has told so."""
         self._closed = False
@@ -282,12 +291,20 @@ class RemoteSession(base.Session):
     def run(self, code: str, *, timeout_s: float | None = None, stdin: str = "") -> Result:
         """Run `code`; see `Session.run`."""
         with self._one_at_a_time():
-            return self._box._wait(self._run(code, timeout_s, stdin))
+            try:
+                return self._told(self._box._wait(self._run(self._mine, code, timeout_s, stdin)))
+            except BaseException:
+                self._abandon()
+                raise
 
     async def arun(self, code: str, *, timeout_s: float | None = None, stdin: str = "") -> Result:
         """As `run`. Cancelling ends the interpreter; the next run finds a fresh one."""
         with self._one_at_a_time():
-            return await self._box._await(self._run(code, timeout_s, stdin))
+            try:
+                return self._told(await self._box._await(self._run(self._mine, code, timeout_s, stdin)))
+            except BaseException:
+                self._abandon()
+                raise
 
     def fork(self) -> "RemoteSession":
         """A copy of the interpreter as it is now; see `Session.fork`.
@@ -297,75 +314,70 @@ class RemoteSession(base.Session):
             SandboxError: the server failed.
         """
         with self._one_at_a_time():
-            return self._box._wait(self._fork())
+            return self._box._wait(self._fork(self._mine))
 
     async def afork(self) -> "RemoteSession":
         """As `fork`."""
         with self._one_at_a_time():
-            return await self._box._await(self._fork())
+            return await self._box._await(self._fork(self._mine))
 
     def close(self) -> None:
         """End the interpreter."""
-        ending = self._ending()
-        if ending:
-            self._box._wait(self._end(ending))
+        if self._ends():
+            self._box._wait(self._end(self._mine))
 
     async def aclose(self) -> None:
         """As `close`."""
-        ending = self._ending()
-        if ending:
-            await self._box._await(self._end(ending))
+        if self._ends():
+            await self._box._await(self._end(self._mine))
 
-    async def _run(self, code: str, timeout_s: float | None, stdin: str) -> Result:
+    async def _run(self, mine: _Interpreter, code: str, timeout_s: float | None, stdin: str) -> Result:
         refused = self._box._refused(code, stdin)
         if refused:
             return refused
-        try:
-            if not self._key:
-                await self._begin()
-            self._number += 1
-            body = self._box._body(code, timeout_s, stdin) | {"number": self._number}
-            result = await self._box._result(f"/v1/sessions/{self._key}/run", body)
-        except (asyncio.CancelledError, SandboxError):  # nobody knows what it did: the next run finds a fresh one
-            self._lost = self._lost or bool(self._key)
-            key, self._key = self._key, ""
-            self._box._loop.spawn(self._end(key))
-            raise
+        path = f"/v1/sessions/{mine.key}"
+        if not mine.begun:
+            body = {"seed": self._seed, "memory_limit_MB": self._box._memory_mb}
+            await self._box._send("PUT", path, body, _CONTROL_S)
+            mine.begun = True
+        mine.number += 1
+        return await self._box._result(f"{path}/run", self._box._body(code, timeout_s, stdin) | {"number": mine.number})
+
+    def _told(self, result: Result) -> Result:
         lost, self._lost = self._lost, False
         return replace(result, state_lost=True) if lost else result
 
-    async def _begin(self) -> None:
-        key = secrets.token_hex(16)
-        body = {"seed": self._seed, "memory_limit_MB": self._box._memory_mb}
-        await self._box._send("PUT", f"/v1/sessions/{key}", body, _CONTROL_S)
-        self._key, self._number = key, 0
+    def _abandon(self) -> None:
+        """A run had no answer, and nobody knows what it did: end its interpreter, the next run finds a fresh one."""
+        mine, self._mine = self._mine, _Interpreter(secrets.token_hex(16))
+        self._lost = self._lost or mine.number > 0
+        if not self._box._closed and self._box._owner == os.getpid():
+            self._box._loop.spawn(self._end(mine))
 
-    async def _fork(self) -> "RemoteSession":
-        if not self._key:
+    async def _fork(self, mine: _Interpreter) -> "RemoteSession":
+        if not mine.begun:
             return RemoteSession(self._box, self._seed)
         copy = secrets.token_hex(16)
-        path = f"/v1/sessions/{self._key}/fork"
+        path = f"/v1/sessions/{mine.key}/fork"
         response = await self._box._send("POST", path, {"copy": copy}, _CONTROL_S, allowed=(200, 409))
         if response.status_code == 409:
-            detail = (_json(response) or {}).get("detail")
+            answer = _json(response)
+            detail = answer.get("detail") if isinstance(answer, dict) else None
             if isinstance(detail, dict) and "fork" in detail:
                 raise ForkError(str(detail["fork"]))
             raise SandboxError(f"{self._box.url}{path} refused: {detail}")
         return RemoteSession(self._box, self._seed, copy)
 
-    async def _end(self, key: str) -> None:
-        if key:
-            path = f"/v1/sessions/{key}"
-            try:
-                await asyncio.wait_for(self._box._client.delete(path), _HEALTH_S)
-            except (TimeoutError, *self._box._faults):
-                pass  # the server ends it when it has been idle for long
+    async def _end(self, mine: _Interpreter) -> None:
+        try:
+            await asyncio.wait_for(self._box._client.delete(f"/v1/sessions/{mine.key}"), _HEALTH_S)
+        except (TimeoutError, *self._box._faults):
+            pass  # the server ends it when it has been idle for long
 
-    def _ending(self) -> str:
-        if self._closed:
-            return ""
-        self._closed = True
-        return "" if self._box._closed or self._box._owner != os.getpid() else self._key
+    def _ends(self) -> bool:
+        """Mark it as closed; whether the server has to be told."""
+        was, self._closed = self._closed, True
+        return not was and self._mine.begun and not self._box._closed and self._box._owner == os.getpid()
 
     def _one_at_a_time(self) -> "_Guard":
         if self._closed:
@@ -494,10 +506,14 @@ class _Loop:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """From work that runs there: do this too, waited for by nobody."""
-        task = self._loop.create_task(work)
-        self._spawned.add(task)
-        task.add_done_callback(self._spawned.discard)
+        """Do this there, waited for by nobody but `close`."""
+
+        def begin() -> None:
+            task = self._loop.create_task(work)
+            self._spawned.add(task)
+            task.add_done_callback(self._spawned.discard)
+
+        self._loop.call_soon_threadsafe(begin)
 
     def close(self, last: Any) -> None:
         """Finish what was spawned, cancel the rest, run `last` and stop."""

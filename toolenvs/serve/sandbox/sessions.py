@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import re
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,7 @@ from toolenvs.serve.http import Refused, log
 Answer = dict[str, Any]
 Work = Callable[[Session], Coroutine[Any, Any, Answer]]
 """Begins a run in a session."""
+_REMEMBERED = 1000
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -46,6 +48,7 @@ class Sessions:
         self._idle_s = idle_s
         self._live: dict[str, _Live] = {}
         self._coming = 0
+        self._ended: deque[str] = deque(maxlen=_REMEMBERED)
         self._sweeper: asyncio.Task[None] | None = None
 
     def __len__(self) -> int:
@@ -55,10 +58,12 @@ class Sessions:
         """Make the session `key`, unless it is there.
 
         Raises:
-            Refused: the id is none (422), or there are too many (429).
+            Refused: the id is none (422) or of one that was ended (409), or there are too many (429).
         """
         if not _ID.fullmatch(key):
             raise Refused(422, "a session's id is 32 hexadecimal digits, chosen at random by the client")
+        if key in self._ended:  # its client gave up before this request was read
+            raise Refused(409, "this session was ended: choose another id")
         if key not in self._live:
             async with self._room():
                 live = _Live(await box.asession(seed=seed))
@@ -117,6 +122,7 @@ class Sessions:
 
     async def end(self, key: str) -> None:
         """End a session and what runs in it; one that is not there is ended already."""
+        self._ended.append(key)
         live = self._live.pop(key, None)
         if live is not None:
             await self._close(live)
