@@ -77,8 +77,8 @@ def test_a_failing_judge_is_reported_for_its_task():
 
 def test_tasks_without_gold_are_reported(samples):
     assert tasks.check(tasks.from_rows(samples["retool_sft"]), exact) == [
-        ("row-0", "has no gold answer"),
-        ("row-1", "has no gold answer"),
+        ("row-0", "has no gold answer, and the judge needs one (rows: row 1)"),
+        ("row-1", "has no gold answer, and the judge needs one (rows: row 2)"),
     ]
 
 
@@ -102,3 +102,41 @@ def test_other_golds_are_drawn_from_all_over_and_never_from_the_task_itself():
     before = {gold: set(answers) for gold, answers in seen.items()}
     tasks.check(golds, spy)
     assert seen == before
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_a_row_of_a_file_without_gold_is_named_by_file_and_row(samples, write, suffix):
+    with_gold, without = samples["retool_sft"]
+    path = write(f"cold.{suffix}", [{**with_gold, "answer": "2187"}, {**without, "answer": None}])
+    place = f"{path}: row 2"
+    loaded = tasks.load(path)
+    told = "has no gold answer, and the judge needs one"
+    assert tasks.check(loaded, exact) == [("row-1", f"{told} ({place})")]
+    with pytest.raises(TaskError, match="row 2"):
+        tasks.check(loaded, exact, strict=True)
+    left = loaded.without(dict(tasks.check(loaded, exact)))
+    assert [task.id for task in left] == ["row-0"]
+    assert left.skipped[0].where == place
+
+
+@pytest.mark.parametrize("golds", [("",), ("4", "  ")])
+def test_an_empty_gold_is_reported_even_where_the_judge_would_take_it(golds):
+    class Few(list):
+        name = "few"
+
+    few = Few([tasks.Task(id="t0", question="2 + 2?", golds=golds)])
+    assert [f for f in tasks.check(few, exact) if "empty" in f.reason] == [
+        ("t0", f"gold {len(golds)} of {len(golds)} is empty, so that an empty answer would be right")
+    ]
+
+
+def test_every_one_of_the_golds_is_held_against_the_judge():
+    asked = []
+
+    def spy(gold: str, answer: str) -> Verdict:
+        asked.append((gold, answer))
+        return exact(gold, answer) if gold != "IV" else no(gold, answer)
+
+    assert tasks.check(qa(["4", "four", "IV"]), spy) == [("t0", "its gold 'IV' does not pass its own judge")]
+    for gold in ("4", "four", "IV"):
+        assert {answer for held, answer in asked if held == gold} == {gold, "", "0", "A"}

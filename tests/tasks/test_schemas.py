@@ -125,6 +125,35 @@ def test_ground_truth_in_any_form(samples, name, ground_truth, golds):
     assert tasks.from_rows([row])[0].golds == golds
 
 
+@pytest.mark.parametrize("column", ["answer", "golden_answers", "possible_answers", "answers", "target"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        ["Ada Venn", "A. Venn", "Ada Venn"],
+        ("Ada Venn", "A. Venn"),
+        '["Ada Venn", "A. Venn"]',
+        ' ["Ada Venn", "A. Venn"]\n',
+        np.array(["Ada Venn", "A. Venn"]),
+        np.array(["Ada Venn", "A. Venn"], dtype=object),
+        [np.array(["Ada Venn"], dtype=object), "A. Venn"],
+        {"target": '["Ada Venn", "A. Venn"]'},
+    ],
+)
+def test_several_golds_in_any_form(column, value):
+    assert tasks.from_rows([{"question": "Who wrote it?", column: value}])[0].golds == ("Ada Venn", "A. Venn")
+
+
+@pytest.mark.parametrize("text", ["[0, 1]", "[0, 1)", '["0", 1]', '["open', "[x]", "[]", '[["a"]]', '{"a": "b"}'])
+def test_text_in_brackets_that_is_no_list_of_texts_is_one_gold(text):
+    assert tasks.from_rows([{"question": "Which interval?", "answer": text}])[0].golds == (text,)
+
+
+@pytest.mark.parametrize("text", ['["4", ""]', '[" "]'])
+def test_an_empty_gold_in_a_json_list_is_refused(text):
+    with pytest.raises(TaskError, match=r"row 1: key 'answer' is empty"):
+        tasks.from_rows([{"question": "Q", "answer": text}])
+
+
 @pytest.mark.parametrize("index", [7, np.int64(7), "7", 7.0])
 @pytest.mark.parametrize(("name", "expected"), [("dapo", "7"), ("search_r1", "nq/train/7")])
 def test_index_is_a_number_or_text(samples, name, expected, index):

@@ -42,8 +42,9 @@ def check(
 ) -> list[Failure]:
     """Hold every gold against the judge that will score it.
 
-    For each task: each gold must be judged correct against itself; none may accept "", "0", "A" or the first
-    gold of another task drawn at random, unless the two are equal as text or as numbers.
+    For each task: there must be a gold, and none may be empty; each must be judged correct against itself; none may
+    accept "", "0", "A" or the first gold of another task drawn at random, unless the two are equal as text or as
+    numbers.
 
     Args:
         task_set: what to check, all of it; load it with a `limit` to check a part.
@@ -57,7 +58,7 @@ def check(
     failures = [
         Failure(task.id, reason)
         for position, task in enumerate(task_set)
-        for reason in _reasons(task, _other(task_set, position, seed), judge)
+        for reason in _reasons(task, _other(task_set, position, seed), judge, _place(task_set, task))
     ]
     if strict and failures:
         shown = "; ".join(f"{task_id}: {reason}" for task_id, reason in failures[:_SHOWN_FAILURES])
@@ -75,10 +76,20 @@ def _other(task_set: TaskSet, position: int, seed: int) -> Task | None:
     return task_set[(position + step) % len(task_set)]
 
 
-def _reasons(task: Task, other: Task | None, judge: Callable[[str, str], JudgesVerdict]) -> Iterator[str]:
+def _place(task_set: TaskSet, task: Task) -> str:
+    """File and row of a task, in brackets, where its set knows them."""
+    where = getattr(task_set, "where", None)
+    return f" ({where(task.id)})" if where is not None else ""
+
+
+def _reasons(task: Task, other: Task | None, judge: Callable[[str, str], JudgesVerdict], place: str) -> Iterator[str]:
     if not task.golds:
-        yield "has no gold answer"
+        yield f"has no gold answer, and the judge needs one{place}"
         return
+    for number, gold in enumerate(task.golds, start=1):
+        if not gold.strip():
+            yield f"gold {number} of {len(task.golds)} is empty, so that an empty answer would be right{place}"
+            return
     try:
         for gold in task.golds:
             verdict = judge(gold, gold)

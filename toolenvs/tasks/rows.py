@@ -28,15 +28,28 @@ class Skipped:
 
 
 class RowTaskSet:
-    """A `TaskSet` that holds its tasks."""
+    """A `TaskSet` that holds its tasks.
 
-    def __init__(self, name: str, tasks: tuple[Task, ...], *, skipped: tuple[Skipped, ...], duplicates: int) -> None:
+    Args:
+        places: where each task's row stands, as `train.jsonl: row 3`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        tasks: tuple[Task, ...],
+        *,
+        skipped: tuple[Skipped, ...],
+        duplicates: int,
+        places: tuple[str, ...],
+    ) -> None:
         self.name = name
         self.skipped = skipped
         """Rows that could not be used; always empty with `on_bad_row="error"`."""
         self.duplicates = duplicates
         """How many rows repeated an earlier one and were dropped."""
         self._tasks = tasks
+        self._places = places
         self._positions = {task.id: position for position, task in enumerate(tasks)}
 
     def __len__(self) -> int:
@@ -58,15 +71,29 @@ class RowTaskSet:
             raise TaskError(f"{self.name}: no task is called {task_id!r}; {_nearest(task_id, self._positions)}")
         return self._tasks[self._positions[task_id]]
 
+    def where(self, task_id: str) -> str:
+        """The place of the row that a task was made of, as `train.jsonl: row 3`.
+
+        Raises:
+            TaskError: no task has that id.
+        """
+        return self._places[self._positions[self.find(task_id).id]]
+
     def without(self, reasons: Mapping[str, str]) -> "RowTaskSet":
         """This set without some of its tasks, noted in `skipped`.
 
         Args:
             reasons: why each is left out, by its id.
         """
-        kept = tuple(task for task in self._tasks if task.id not in reasons)
-        skipped = tuple(Skipped(f"{self.name}: task {task_id}", reason) for task_id, reason in reasons.items())
-        return RowTaskSet(self.name, kept, skipped=self.skipped + skipped, duplicates=self.duplicates)
+        kept = [(task, place) for task, place in zip(self._tasks, self._places, strict=True) if task.id not in reasons]
+        skipped = tuple(Skipped(self.where(task_id), reason) for task_id, reason in reasons.items())
+        return RowTaskSet(
+            self.name,
+            tuple(task for task, _ in kept),
+            skipped=self.skipped + skipped,
+            duplicates=self.duplicates,
+            places=tuple(place for _, place in kept),
+        )
 
 
 def from_rows(
@@ -104,6 +131,7 @@ def from_located_rows(
         raise TaskError(f"{name}: limit is {limit}; give at least 1")
     reader = None if schema == "auto" else _schema(schema)
     tasks: dict[str, Task] = {}
+    places: list[str] = []
     contents: set[tuple[str, tuple[str, ...]]] = set()
     skipped: list[Skipped] = []
     duplicates = 0
@@ -128,6 +156,7 @@ def from_located_rows(
             duplicates += 1
             continue
         tasks[task.id] = task
+        places.append(where)
         contents.add(content)
         if len(tasks) == limit:
             break
@@ -136,7 +165,7 @@ def from_located_rows(
             where, reason = skipped[0].where, skipped[0].reason
             raise TaskError(f"{name}: all {len(skipped)} rows were skipped, the first ({where}) because {reason}")
         raise TaskError(f"{name}: holds no task; give a file with at least one row")
-    return RowTaskSet(name, tuple(tasks.values()), skipped=tuple(skipped), duplicates=duplicates)
+    return RowTaskSet(name, tuple(tasks.values()), skipped=tuple(skipped), duplicates=duplicates, places=tuple(places))
 
 
 def detect_schema(row: Mapping[str, Any]) -> ModuleType:

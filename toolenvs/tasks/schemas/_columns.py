@@ -1,5 +1,6 @@
 """What the schemas share: reading columns, golds, prompts and ids out of one row."""
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -41,6 +42,8 @@ def as_mapping(row: Row, key: str) -> Row:
 def as_golds(value: object, key: str) -> tuple[str, ...]:
     """Accepted answers out of text, a number, a list of these, or `{target: ...}`; repeats are dropped.
 
+    Text that is a JSON list of texts, as `'["Paris", "paris"]'`, is that list; `"[0, 1]"` is an interval, and stays.
+
     Raises:
         TaskError: there is none, or one is neither text nor a finite number.
     """
@@ -67,7 +70,20 @@ def _flatten(value: object, key: str) -> Iterable[str]:
             raise TaskError(f"key {key!r} is {value}; it must be text or a finite number")
         yield str(int(value)) if value.is_integer() else repr(value)
     else:
-        yield as_text(value, key).strip()
+        text = as_text(value, key).strip()
+        texts = _json_texts(text)
+        yield from [text] if texts is None else (as_text(item, key).strip() for item in texts)
+
+
+def _json_texts(text: str) -> list[str] | None:
+    """The list that `text` is in JSON, where it holds texts and nothing else."""
+    if not text.startswith("["):
+        return None
+    try:
+        items = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return items if isinstance(items, list) and items and all(isinstance(item, str) for item in items) else None
 
 
 def as_messages(value: object, key: str) -> Messages:

@@ -21,7 +21,17 @@ from toolenvs.tasks.schemas._columns import (
 from toolenvs.tasks.task import Task
 
 _QUESTIONS = ("question", "problem", "prompt", "query", "instruction")
-_ANSWERS = ("answer", "final_answer", "golden_answers", "ground_truth", "answers", "gold", "golds", "target")
+_ANSWERS = (
+    "answer",
+    "final_answer",
+    "golden_answers",
+    "possible_answers",
+    "ground_truth",
+    "answers",
+    "gold",
+    "golds",
+    "target",
+)
 _IDS = ("id", "unique_id", "uid", "task_id")
 _BOX = "\\boxed{"
 
