@@ -40,7 +40,20 @@ def _sandbox() -> bool:
     for tier in tiers:
         _line(tier.works, tier.tier, tier.detail)
         typer.echo(f"        does not cover: {tier.does_not_cover}")
+    _importable()
     return any(tier.works for tier in tiers)
+
+
+def _importable() -> None:
+    """What programs may import; what is missing there fails nothing."""
+    from toolenvs.sandbox import limits
+
+    missing = limits.missing()
+    found = ", ".join(f"{name} {version}" for name in limits.listed()["packages"] if (version := _version(name)))
+    _line(not missing, "programs may import", found or "the standard library alone")
+    if missing:
+        typer.echo(f"        not installed: {', '.join(missing)}")
+        typer.echo(f"        {sys.executable} -m pip install 'toolenvs[python]'")
 
 
 def _judge() -> bool:

@@ -1,4 +1,4 @@
-"""The limits of the local backend and what its programs may import: `sandboxes/local.toml`."""
+"""The limits of the local backend (`sandboxes/local.toml`) and what programs may import (`sandboxes/packages.toml`)."""
 
 import importlib.metadata
 import os
@@ -59,6 +59,18 @@ def page() -> dict[str, Any]:
     return tomllib.loads((assets.folder("sandboxes") / "local.toml").read_text(encoding="utf-8"))
 
 
+@cache
+def listed() -> dict[str, list[str]]:
+    """`sandboxes/packages.toml`: `packages` that programs may import; which the `extra` names; which are `optional`."""
+    return tomllib.loads((assets.folder("sandboxes") / "packages.toml").read_text(encoding="utf-8"))
+
+
+def missing() -> list[str]:
+    """Listed packages that are not installed here, the optional ones left out."""
+    needed = [name for name in listed()["packages"] if name not in listed()["optional"]]
+    return [name for name in needed if not any(importlib.metadata.distributions(name=name))]
+
+
 def defaults() -> Limits:
     """The limits of the page."""
     return Limits(**page()["limits"])
@@ -104,7 +116,7 @@ def _packages() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     paths: dict[str, None] = {}
     sites: dict[str, None] = {}
     names: dict[str, None] = {}
-    for name in page()["programs"]["packages"]:
+    for name in listed()["packages"]:
         try:
             distribution = importlib.metadata.distribution(name)
         except importlib.metadata.PackageNotFoundError:
