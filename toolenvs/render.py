@@ -6,7 +6,8 @@ from toolenvs.transcript import Author, Segment, Transcript
 
 _ANSI = {Author.PROMPT: "90", Author.POLICY: "32", Author.TOOL: "36", Author.HARNESS: "35"}
 _UNSCORED = "9"  # crossed out
-# Control characters that a program printed are shown, and do nothing to the terminal.
+# Control characters that a program printed are shown, and do nothing to the terminal; half a surrogate pair could not
+# be encoded.
 _VISIBLE = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\n\t"}
 _VISIBLE |= dict.fromkeys((*range(127, 160), *range(55296, 57344)), "�")
 
@@ -37,4 +38,5 @@ def html(transcript: Transcript) -> str:
 
 def _span(segment: Segment) -> str:
     classes = segment.author.value + ("" if segment.scored else " unscored")
-    return f'<span class="{classes}" title="{segment.author.value}, turn {segment.turn}">{escape(segment.text)}</span>'
+    text = escape(segment.text.translate(_VISIBLE))
+    return f'<span class="{classes}" title="{segment.author.value}, turn {segment.turn}">{text}</span>'
