@@ -1,11 +1,12 @@
 """How fast the sandbox server is: requests a second, latency and CPU per request, with 1, 8 and 64 clients.
 
-    python benchmarks/serve_sandbox.py [--seconds 4] [--fusion URL] [--pid PID]
+    python benchmarks/serve_sandbox.py [--seconds 4] [--fusion URL --pid PID]
 
 Starts `toolenvs serve sandbox` in a process of its own, and drives it from another through plain keep-alive
 connections, so that the client costs little. Stateless programs go to /run_code, stateful ones to /v1/sessions. CPU is
-the server's with all its interpreters, from /proc. With `--fusion` a SandboxFusion server that runs already is driven
-in turn with ours, and ratios are taken within a round; `--pid` is its process, for CPU.
+the server's with all its interpreters, from /proc. In turn with it, a server on the same HTTP stack is driven that
+starts a process for each request (`peers/process_server.py`), and with `--fusion` a SandboxFusion server that runs
+already (`--pid` is its process, for CPU); ratios are of neighbours, so that other load on the machine hits both alike.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import multiprocessing
 import os
 import secrets
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -133,25 +135,44 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--fusion", default="", metavar="URL", help="of a SandboxFusion server")
     parser.add_argument("--pid", type=int, default=0, help="process of that server")
+    parser.add_argument("--port", type=int, default=18_181, help="of the server that starts a process for each request")
     options = parser.parse_args()
     multiprocessing.set_start_method("spawn")
-    command = [sys.executable, "-c", "from toolenvs.cli import main; main()", "serve", "sandbox", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+    ours = [sys.executable, "-c", "from toolenvs.cli import main; main()", "serve", "sandbox", "--port", "0"]
+    plain = [sys.executable, str(Path(__file__).parent / "peers" / "process_server.py"), str(options.port)]
+    with subprocess.Popen(ours, stdout=subprocess.PIPE, text=True) as server, subprocess.Popen(plain) as peer:
         assert server.stdout is not None
         url = server.stdout.readline().split()[-1]
+        peers = {"a process for each request": (f"http://127.0.0.1:{options.port}", peer.pid)}
+        if options.fusion:
+            peers["SandboxFusion"] = (options.fusion, options.pid)
+        for address, _ in peers.values():
+            wait_for(address)
         print(f"{os.cpu_count()} cores, load average {' '.join(f'{load:.1f}' for load in os.getloadavg())}")
         for name, code, expected in (("print(2+2)", PRINT, "4\n"), ("1 ms of work", WORK, "1\n")):
             for stateful in (False, True):
                 for clients in CLIENTS:
                     label = f"{name}, {'stateful' if stateful else 'stateless'}"
-                    ours = measure(url, server.pid, code, expected, stateful, clients, options.seconds)
-                    show(label, clients, ours)
-                    if options.fusion and not stateful:
-                        arguments = (code, expected, False, clients, options.seconds)
-                        theirs = measure(options.fusion, options.pid or None, *arguments)
-                        show("  SandboxFusion", clients, theirs)
-                        print(f"  ours over theirs: {ours['per_s'] / theirs['per_s']:.1f}x")
-        server.send_signal(signal.SIGTERM)
+                    figures = measure(url, server.pid, code, expected, stateful, clients, options.seconds)
+                    show(label, clients, figures)
+                    for peer_name, (address, pid) in () if stateful else peers.items():
+                        theirs = measure(address, pid, code, expected, False, clients, options.seconds)
+                        show(f"  {peer_name}", clients, theirs)
+                        ratio, cpu = figures["per_s"] / theirs["per_s"], theirs["cpu_ms"] / figures["cpu_ms"]
+                        print(f"  ours over that: {ratio:.1f}x the requests, 1/{cpu:.1f} of the CPU", flush=True)
+        for process in (server, peer):
+            process.send_signal(signal.SIGTERM)
+
+
+def wait_for(url: str) -> None:
+    address = urlsplit(url)
+    for _ in range(600):
+        try:
+            socket.create_connection((address.hostname or "", address.port or 80), 1).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise SystemExit(f"nothing answers at {url}")
 
 
 if __name__ == "__main__":
