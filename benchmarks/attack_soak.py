@@ -3,9 +3,9 @@
     python benchmarks/attack_soak.py [--rounds 10] [--tier hardened] [--seed 0] [--only 01,19] [--out attack_soak.json]
 
 Eight honest callers keep a session each, and also ask for fresh interpreters; meanwhile every program of
-tests/sandbox/attacks runs once a round, four at a time, in an order of its own in each round. At the end there must be no process,
-file, mount, control group, socket or shared memory that was not there before, and every honest result must be right.
-The exit code is 0 when that holds.
+tests/sandbox/attacks runs once a round, four at a time, in an order of its own in each round. At the end there must be
+no process, file, mount, control group, socket or shared memory that was not there before, and every honest result must
+be right. The exit code is 0 when that holds.
 """
 
 import argparse

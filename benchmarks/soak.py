@@ -4,8 +4,9 @@
 
 Of ten calls eight are stateful, in eight sessions of which one is replaced after every 40 calls; one is a fresh
 interpreter, and one a fork of a session (where the tier forks; else another fresh interpreter). Memory is the
-proportional set size of this process and of all below it, descriptors are this process's, CPU time is of all. The exit code is 0 when
-memory grew by at most 5 %, descriptors by none, and the last thousand calls took at most 20 % more CPU than the first.
+proportional set size of this process and of all below it, descriptors are this process's, CPU time is of all. The exit
+code is 0 when memory grew by at most 5 %, descriptors by none, and the last thousand calls took at most 20 % more CPU
+than the first.
 """
 
 import argparse
