@@ -1,5 +1,6 @@
 """The command as a person runs it, and scripts that act."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ Run = Callable[..., Result]
 
 SCRIPT = '''
 from toolenvs.errors import EngineError
+from toolenvs.rollout import Action
 
 def half(request):
     """Right on every second task."""
@@ -32,12 +34,42 @@ def fault(request):
     raise KeyError("a bug of the script's own")
 
 constant = "text"
+
+def nothing_asked():
+    return "text"
+
+def asks_more(request, context):
+    return "text"
+
+async def slow(request):
+    return "text"
+
+class Constant:
+    def __init__(self):
+        self.released = 0
+
+    async def act(self, request):
+        return Action(text=f"\\\\boxed{{{request.task.gold}}}")
+
+    def release(self, key):
+        self.released += 1
+
+class Blocking(Constant):
+    def act(self, request):
+        return Action(text="text")
+
+class Whole:
+    def __call__(self, request):
+        return f"\\\\boxed{{{request.task.gold}}}"
+
+solver, blocking, called = Constant(), Blocking(), Whole()
 '''
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(sys, "path", list(sys.path))
 
     def invoke(*arguments: object, typed: str | None = None) -> Result:
         return CliRunner().invoke(app, [str(argument) for argument in arguments], input=typed)

@@ -122,14 +122,35 @@ def test_a_model_behind_an_endpoint(run, endpoint: _Endpoint) -> None:
     assert [(body["model"], body["temperature"]) for body in endpoint.bodies] == [("some/model", 0.25)] * 2
 
 
+@pytest.mark.parametrize("agent", ["solver", "called"])
+def test_an_object_acts(run, script: str, agent: str) -> None:
+    result = run("eval", "ReTool-v0", "--agent", f"{script}:{agent}", "--tasks", 2)
+    assert result.exit_code == 0
+    assert _row(result.output, "success").startswith("1.000 ")
+
+
 @pytest.mark.parametrize(
     ("agent", "told"),
     [
         ("nobody", "there is no agent 'nobody'; give oracle,"),
         ("no_such_module:act", "there is no module 'no_such_module'"),
-        ("acting_script:nothing", "module 'acting_script' defines no function 'nothing'"),
-        ("acting_script:constant", "defines no function 'constant'"),
-        ("acting_script:number", "gave int; a function from a Request to a str is needed"),
+        ("acting_script.inner:act", "there is no module 'acting_script.inner'"),
+        (":act", "'' is no name of a module; an agent is"),
+        (".acting_script:act", "'.acting_script' is no name of a module; an agent is"),
+        ("acting_script:", "module 'acting_script' defines no ''; an agent is"),
+        ("acting_script:nothing", "module 'acting_script' defines no 'nothing'; an agent is a function from a Request"),
+        ("acting_script:constant", "acting_script:constant is str; an agent is"),
+        ("acting_script:number", "acting_script:number gave int; an agent is"),
+        ("acting_script:nothing_asked", "cannot be called with one argument, (); an agent is"),
+        ("acting_script:asks_more", "cannot be called with one argument, (request, context); an agent is"),
+        ("acting_script:slow", "acting_script:slow is an async function; an agent is"),
+        ("acting_script:Constant", "is a class; an agent is"),
+        ("acting_script:blocking", "its act() must be an async function; an agent is"),
+        (
+            "os:getcwd",
+            "os:getcwd cannot be called with one argument, (); an agent is a function from a Request to a str",
+        ),
+        ("os:sep", "os:sep is str; an agent is"),
     ],
 )
 def test_agents_that_cannot_act(run, script: str, agent: str, told: str) -> None:

@@ -44,3 +44,10 @@ def test_unknown_task(run) -> None:
     result = run("play", "ReTool-v0", "--task", "nothing", typed="")
     assert result.exit_code == 2
     assert "nothing" in result.stderr
+
+
+def test_budgets_that_do_not_bind_are_not_counted_down(run) -> None:
+    result = run("play", "ReTool-v0", "--set", "budget.max_calls=2", typed="")
+    (line,) = [line for line in result.output.splitlines() if line.startswith("[turn 1;")]
+    assert "64 turns, 2 calls" in line
+    assert "tokens" not in line

@@ -1,8 +1,8 @@
 """Agents by the word that names them on a command line."""
 
 import importlib
+import inspect
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,10 @@ from toolenvs.blueprint import Blueprint
 from toolenvs.errors import ConfigError
 from toolenvs.rollout import Agent, Request
 
-KINDS = "oracle, module:function, openai:MODEL, or the folder of a model"
+KINDS = "oracle, module:function, module:agent, openai:MODEL, or the folder of a model"
+WANTED = (
+    "an agent is a function from a Request to a str, or an object with act() and release() (toolenvs.rollout.Agent)"
+)
 API_KEY = "OPENAI_API_KEY"
 """Environment variable that an endpoint's key is read from."""
 
@@ -51,8 +54,7 @@ def open_agent(spec: str, sampling: Sampling) -> Opened:
     if Path(spec).is_dir():
         return _model(spec, sampling)
     if ":" in spec:
-        agent = FromFunction(_function(spec))
-        return Opened(lambda blueprint: agent)
+        return Opened(_own(spec))
     raise ConfigError(f"there is no agent {spec!r}; give {KINDS}")
 
 
@@ -85,26 +87,51 @@ def _model(folder: str, sampling: Sampling) -> Opened:
     return Opened(lambda blueprint: agent, tokenizer)
 
 
-def _function(spec: str) -> Callable[[Request], str]:
+def _own(spec: str) -> Callable[[Blueprint], Agent]:
+    """What a module of the caller's own defines: an agent, or a function that acts as one."""
     name, _, attribute = spec.partition(":")
-    if os.getcwd() not in sys.path:  # as `python -m` does: a script in this folder is at hand
-        sys.path.insert(0, os.getcwd())
     try:
-        module = importlib.import_module(name)
+        found = getattr(importlib.import_module(name), attribute)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise  # the module is there, and something that it imports is not
         raise ConfigError(f"--agent {spec}: there is no module {name!r} here or among the installed ones") from None
-    function = getattr(module, attribute, None)
-    if not callable(function):
-        raise ConfigError(f"--agent {spec}: module {name!r} defines no function {attribute!r}")
+    except AttributeError as error:
+        if error.name != attribute:
+            raise
+        raise ConfigError(f"--agent {spec}: module {name!r} defines no {attribute!r}; {WANTED}") from None
+    except (ValueError, TypeError):  # "" and ".relative"
+        raise ConfigError(f"--agent {spec}: {name!r} is no name of a module; {WANTED}") from None
+    if inspect.isclass(found):
+        raise ConfigError(f"--agent {spec} is a class; {WANTED}: make an instance of it in the module")
+    if all(callable(getattr(found, method, None)) for method in ("act", "release")):
+        if not inspect.iscoroutinefunction(found.act):
+            raise ConfigError(f"--agent {spec}: its act() must be an async function; {WANTED}")
+        return lambda blueprint: found
+    _check_function(spec, found)
+    return lambda blueprint: FromFunction(_checked(spec, found))
 
+
+def _check_function(spec: str, function: Any) -> None:
+    if not callable(function):
+        raise ConfigError(f"--agent {spec} is {type(function).__name__}; {WANTED}")
+    if inspect.iscoroutinefunction(function):
+        raise ConfigError(f"--agent {spec} is an async function; {WANTED}")
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # some builtins tell none
+        return
+    try:
+        signature.bind(None)
+    except TypeError:
+        raise ConfigError(f"--agent {spec} cannot be called with one argument, {signature}; {WANTED}") from None
+
+
+def _checked(spec: str, function: Callable[[Request], Any]) -> Callable[[Request], str]:
     def written(request: Request) -> str:
         text = function(request)
         if not isinstance(text, str):
-            raise ConfigError(
-                f"--agent {spec} gave {type(text).__name__}; a function from a Request to a str is needed"
-            )
+            raise ConfigError(f"--agent {spec} gave {type(text).__name__}; {WANTED}")
         return text
 
     return written

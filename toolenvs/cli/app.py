@@ -1,5 +1,7 @@
 """The commands, and what all of them do with an error."""
 
+import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +23,8 @@ class _Commands(TyperGroup):
     """Tells an error of the package's own tree in one line; any other is a fault, and keeps its traceback."""
 
     def invoke(self, ctx: Any) -> Any:
+        if os.getcwd() not in sys.path:  # as `python -m` does: tools and agents of this folder are at hand
+            sys.path.insert(0, os.getcwd())
         try:
             return super().invoke(ctx)
         except* ToolenvsError as errors:

@@ -41,7 +41,7 @@ def _budget(limits: Limits) -> str:
         "turns": limits.max_turns,
         "calls": limits.max_calls,
         **{f"{tool} calls": limit for tool, limit in limits.max_calls_per_tool.items()},
-        "tokens": limits.max_response_tokens,
+        "tokens with a tokenizer": limits.max_response_tokens,
         "s": limits.deadline_s,
     }
     return ", ".join(f"{limit:g} {what}" for what, limit in figures.items() if limit is not None) or "none"
@@ -53,11 +53,11 @@ def _in_full(env: blueprint.Blueprint) -> Iterator[Text]:
     yield Text(f"{page.paper.title}\n{page.paper.url}", "dim")
     if page.paper.note:
         yield Text(" ".join(page.paper.note.split()))
-    for tool in env.tools.values():
-        yield _heading(f"tool {tool.name}")
+    for key, tool in env.tools.items():
+        yield _heading(f"tool {tool.name}" if tool.name == key else f"tool {tool.name} ({key})")
         yield Text(tool.description)
         yield Text(f"arguments: {json.dumps(tool.parameters, ensure_ascii=False)}")
-        yield from _keys(page.tools[tool.name])
+        yield from _keys(page.tools[key])
     for name, table in _sections(page):
         yield _heading(name)
         yield from _keys(table)
@@ -68,10 +68,9 @@ def _in_full(env: blueprint.Blueprint) -> Iterator[Text]:
 def _sections(page: Page) -> Iterator[tuple[str, Mapping[str, Any]]]:
     protocol = dataclasses.asdict(page.protocol)
     yield "protocol", protocol | protocol.pop("options")
-    yield (
-        "budget of an episode",
-        {key: value for key, value in dataclasses.asdict(page.budget).items() if value not in (None, {})},
-    )
+    budget = {key: value for key, value in dataclasses.asdict(page.budget).items() if value not in (None, {})}
+    in_tokens = any(key.endswith("_tokens") for key in budget)
+    yield "budget of an episode" + (", tokens where a tokenizer is known" if in_tokens else ""), budget
     yield "judge", page.judge
     for term in page.reward:
         yield "reward", term

@@ -59,8 +59,8 @@ async def _play(env: blueprint.Blueprint, episode: Episode) -> None:
 
 
 def _announce(episode: Episode) -> None:
-    usage = episode.usage()
-    left = ", ".join(f"{limit.left:g} {name}" for name, limit in usage.items() if limit.left is not None)
+    binding = {name: usage for name, usage in episode.usage().items() if not name.endswith("_tokens")}  # no tokenizer
+    left = ", ".join(f"{usage.left:g} {name}" for name, usage in binding.items() if usage.left is not None)
     stops = "  ".join(map(repr, episode.stop)) or "none"
     typer.secho(f"\n[turn {episode.meter.turns + 1}; left: {left}; stop: {stops}; {END!r} ends the turn]", dim=True)
 
