@@ -111,7 +111,7 @@ def test_the_seed_decides(served) -> None:
 
 
 def test_there_are_only_so_many_and_idle_ones_end(start) -> None:
-    with start("--max-sessions", "2", "--session-idle-s", "2") as served:
+    with start("--max-sessions", "2", "--session-idle-s", "6") as served:
         clients = [Client(served) for _ in range(3)]
         assert [client.put().status_code for client in clients] == [200, 200, 429]
         while served.get("/metrics").text.splitlines()[-1] != "toolenvs_sandbox_sessions 0":

@@ -111,8 +111,10 @@ class WithFiles:
             text = base64.b64encode(data[start : start + _CHUNK_BYTES]).decode()
             program = _PUT.format(mode="ab" if start else "wb", path=json.dumps(path), data=text)
             result = await self._session.arun(program, timeout_s=_LIMIT_S)
+            if result.status == "error":  # no room, a file where a folder is wanted, or nothing may be written at all
+                raise Refused(422, f"the file {path[:80]!r} cannot be put there: {result.error}")
             if result.status != "ok":
-                raise SandboxError(f"the sandbox of this server cannot take the file {path[:80]!r}: {result.error}")
+                raise SandboxError(f"the file {path[:80]!r} cannot be put there: {result.error}")
 
     async def _get(self, path: str, start: int) -> bytes | None:
         program = _GET.format(path=json.dumps(path), start=start, count=_CHUNK_BYTES)

@@ -1,0 +1,52 @@
+"""Files of a run, and where they cannot be put."""
+
+import base64
+
+import pytest
+
+from toolenvs.sandbox.local import LocalBox
+from toolenvs.serve.http import Refused
+from toolenvs.serve.sandbox.files import WithFiles
+
+
+async def test_a_tier_without_a_folder_says_so() -> None:
+    with LocalBox(tier="fork") as box:
+        with pytest.raises(Refused, match=r"'a' cannot be put there: .*Error") as refused:
+            async with WithFiles(box, {"a": b"x"}, []):
+                pass
+        assert refused.value.status == 422
+        assert box.run("print(1)").stdout == "1\n"
+
+
+def test_what_has_no_room_is_refused(served) -> None:
+    one = base64.b64encode(bytes(1 << 20)).decode()
+    body = {"code": "print(1)", "language": "python", "files": {f"f{number}": one for number in range(3)}}
+    assert served.post("/run_code", body).json()["status"] == "Success"
+    clash = {"code": "print(1)", "language": "python", "files": {"a": "aGk=", "a/b": "aGk="}}
+    response = served.post("/run_code", clash)
+    assert (response.status_code, response.json()["detail"][:32]) == (422, "the file 'a/b' cannot be put the")
+
+
+def test_a_program_finds_its_globals_untouched(served) -> None:
+    code = "print(sorted(name for name in globals() if not name.startswith('__')))"
+    ran = served.run(code, files={"a": "aGk="}, fetch_files=["a"])
+    assert ran["run_result"]["stdout"] == "[]\n"
+    assert ran["files"] == {"a": "aGk="}
+
+
+def test_a_program_cannot_lie_about_the_servers_files(served) -> None:
+    code = "import base64, builtins\nbase64.b64encode = lambda data: b'!'\nbuiltins.open = None"
+    ran = served.run(code, files={"a": "aGk="}, fetch_files=["a", "b"])
+    assert (ran["status"], ran["files"]) == ("Success", {})
+
+
+def test_what_a_crash_took_is_left_out(served) -> None:
+    ran = served.run("open('a', 'w').write('x')\nimport os; os._exit(3)", fetch_files=["a"])
+    assert (ran["run_result"]["return_code"], ran["files"]) == (3, {})
+
+
+def test_files_are_there_after_a_timeout_that_the_interpreter_survives(served) -> None:
+    code = "open('a', 'w').write('x')\nprint('written', flush=True)\nwhile True: pass"
+    ran = served.run(code, fetch_files=["a"], run_timeout=2)
+    assert (ran["run_result"]["status"], ran["run_result"]["stdout"]) == ("TimeLimitExceeded", "written\n")
+    assert ran["files"] == ({} if ran["toolenvs"]["state_lost"] else {"a": "eA=="})
