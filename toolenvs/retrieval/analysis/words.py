@@ -1,0 +1,63 @@
+"""Text to words, as Lucene's StandardTokenizer divides it: the word boundaries of Unicode's UAX #29, and emoji.
+
+ASCII text is divided by one regular expression. In other text every code point is first replaced by the letter of its
+class, and a regular expression over those letters finds the words. The classes are recorded from Lucene's own tokenizer
+(`wordbreak.txt`, which tests/retrieval/recording/wordbreak.py makes), so its version of Unicode is ours:
+
+    L letter, Hangul too    H Hebrew letter    N digit         K Katakana      X joins, such as "_"
+    I Han and Hiragana      S Thai, Lao, ...   P pictograph    R flag letter   # keycap base
+    M ":" between letters   B "." and "’" between letters or digits    Q "'"   n "," and ";" between digits   D '"'
+    E extends what precedes it    e V k Z  variation selectors, keycap, joiner    T extends, or stands alone
+"""
+
+import functools
+import re
+from importlib import resources
+
+import numpy as np
+import numpy.typing as npt
+
+MAX_LENGTH = 255
+"""A longer word is cut here, and what is left is divided again."""
+
+_ASCII = re.compile(
+    r"_*[A-Za-z0-9]\w*(?:(?:(?<=[A-Za-z])[:.'](?=[A-Za-z])|(?<=[0-9])[.,;'](?=[0-9]))\w+)*", re.ASCII
+)
+_E = "[EeVkZT]*"
+_X = f"X{_E}"
+_RUN = (
+    f"(?:(?:K{_E})+|(?:H{_E}D{_E}(?=H)|[LH]{_E}[MBQ]{_E}(?=[LH])|H{_E}Q{_E}|N{_E}[nBQ]{_E}(?=N)|[LHN]{_E})+)"
+)
+_EMOJI = "P[EVkT]*(?:Z[EVkT]*P[EVkT]*)*Z*"
+_CLASSES = re.compile(f"(?:{_X})*{_RUN}(?:(?:{_X})+{_RUN})*(?:{_X})*|[#N]V?k|R{_E}R{_E}|I{_E}|[ST]+{_E}|{_EMOJI}")
+
+
+def words(text: str) -> list[str]:
+    """The words of `text`, in order, as they are written."""
+    if text.isascii():
+        found = _ASCII.findall(text)
+        return found if max(map(len, found), default=0) <= MAX_LENGTH else list(_cut(_ASCII, text, text))
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    classes = _table()[points].tobytes().decode("ascii")
+    found = [text[match.start() : match.end()] for match in _CLASSES.finditer(classes)]
+    return found if max(map(len, found), default=0) <= MAX_LENGTH else list(_cut(_CLASSES, classes, text))
+
+
+def _cut(pattern: "re.Pattern[str]", classes: str, text: str) -> list[str]:
+    """Words of a text that holds one of more than `MAX_LENGTH` characters."""
+    found, at = [], 0
+    while match := pattern.search(classes, at):
+        if match.end() - match.start() > MAX_LENGTH:
+            match = pattern.search(classes, match.start(), match.start() + MAX_LENGTH) or match
+        found.append(text[match.start() : match.end()])
+        at = match.end()
+    return found
+
+
+@functools.cache
+def _table() -> npt.NDArray[np.uint8]:
+    table = np.full(0x110000, ord("."), dtype=np.uint8)
+    for line in (resources.files(__package__) / "wordbreak.txt").read_text("ascii").splitlines():
+        first, *last, letter = line.split()
+        table[int(first, 16) : int(last[0] if last else first, 16) + 1] = ord(letter)
+    return table

@@ -1,0 +1,189 @@
+"""Build a BM25 index from stored passages, in pieces that are analysed in parallel and merged on disk."""
+
+import concurrent.futures
+import itertools
+import multiprocessing
+import os
+import zlib
+from array import array
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from toolenvs.retrieval.analysis import Terms, words
+from toolenvs.retrieval.bm25 import similarity
+from toolenvs.retrieval.folder import building, seal
+from toolenvs.retrieval.store import Store
+
+PART = "bm25"
+PIECE_ROWS = 20_000
+"""Passages that are analysed and sorted in memory at a time."""
+_known = Terms()
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The postings of some consecutive passages, sorted by term, then by row."""
+
+    terms: list[str]
+    """Terms of this piece, by their number in it."""
+    sizes: npt.NDArray[np.int64]
+    """[terms] passages that hold each."""
+    rows: npt.NDArray[np.int32]
+    """[postings]"""
+    counts: npt.NDArray[np.int32]
+    """[postings]"""
+    lengths: npt.NDArray[np.int64]
+    """[rows] terms in each passage, stop words not counted."""
+
+
+class _Numbers(dict[str, int]):
+    """Word -> number of its term in a piece; -1 for a stop word."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.terms: dict[str, int] = {}
+
+    def __missing__(self, word: str) -> int:
+        term = _known[word]
+        number = self[word] = self.terms.setdefault(term, len(self.terms)) if term else -1
+        return number
+
+
+def analyse(folder: Path, start: int, stop: int) -> Piece:
+    """The postings of the passages in rows `start` to `stop` of the index folder."""
+    store, numbers = Store(folder), _Numbers()
+    found, ends = array("i"), array("q")
+    for row in range(start, stop):
+        passage = store.passage(row)
+        found.extend(map(numbers.__getitem__, words(passage.contents)))
+        ends.append(len(found))
+    each = np.frombuffer(found, dtype=np.int32) if found else np.empty(0, dtype=np.int32)
+    sizes = np.array(ends, dtype=np.int64)
+    sizes[1:] -= sizes[:-1].copy()
+    owner = np.repeat(np.arange(start, stop, dtype=np.int64), sizes)
+    kept = each >= 0
+    keys = np.sort(each[kept].astype(np.int64) << 32 | owner[kept])
+    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    unique = keys[first]
+    return Piece(
+        terms=list(numbers.terms),
+        sizes=np.bincount(unique >> 32, minlength=len(numbers.terms)),
+        rows=(unique & 0x7FFFFFFF).astype(np.int32),
+        counts=np.diff(first, append=len(keys)).astype(np.int32),
+        lengths=np.bincount(owner[kept] - start, minlength=stop - start),
+    )
+
+
+def pieces(folder: Path, rows: int, processes: int) -> Iterator[Piece]:
+    """All pieces in order, made by `processes` processes; by this one if that is 1."""
+    spans = [(start, min(start + PIECE_ROWS, rows)) for start in range(0, rows, PIECE_ROWS)]
+    processes = min(processes, len(spans))
+    if processes <= 1:
+        yield from (analyse(folder, *span) for span in spans)
+        return
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(processes, mp_context=context) as pool:
+        waiting = [pool.submit(analyse, folder, *span) for span in spans[: 2 * processes]]
+        rest = iter(spans[2 * processes :])
+        while waiting:  # few at a time, for they are held in memory
+            yield waiting.pop(0).result()
+            waiting += [pool.submit(analyse, folder, *span) for span in itertools.islice(rest, 1)]
+
+
+def build(
+    store: Store, *, k1: float, b: float, processes: int | None = None, progress: Callable[[int], None] | None = None
+) -> None:
+    """Write the BM25 part of the folder of `store`.
+
+    Args:
+        store: the passages.
+        k1: how soon a term's repetition stops counting.
+        b: how much a passage's length counts, 0 to 1.
+        processes: that analyse text; by default one a core, and no more than 8.
+        progress: told the number of passages analysed.
+    """
+    processes = processes or min(8, len(os.sched_getaffinity(0)))
+    numbers: dict[str, int] = {}
+    sizes = np.zeros(0, dtype=np.int64)
+    spilled: list[tuple[Path, npt.NDArray[np.int64], npt.NDArray[np.int64]]] = []
+    all_lengths = [np.zeros(0, dtype=np.int64)]
+    most, done = 0, 0
+    with building(store.folder, PART) as part:
+        for piece in pieces(store.folder, len(store), processes):
+            there = np.array([numbers.setdefault(term, len(numbers)) for term in piece.terms], dtype=np.int64)
+            sizes = np.concatenate([sizes, np.zeros(len(numbers) - len(sizes), dtype=np.int64)])
+            sizes[there] += piece.sizes
+            most = max(most, int(piece.counts.max(initial=0)))
+            path = part / f"{len(spilled)}.piece.npy"
+            np.save(path, np.stack([piece.rows, piece.counts]))
+            spilled.append((path, there, piece.sizes))
+            all_lengths.append(piece.lengths)
+            done += len(piece.lengths)
+            if progress is not None:
+                progress(done)
+        lengths = np.concatenate(all_lengths)
+        place = _write_terms(part, numbers)
+        ordered = np.zeros_like(sizes)
+        ordered[place] = sizes
+        passages, total = int(np.count_nonzero(lengths)), int(lengths.sum())
+        average = float(np.float32(total / passages)) if passages else 1.0
+        weights = similarity.idf(passages, ordered)
+        codes = similarity.length_bytes(lengths)
+        np.save(part / "idf.npy", weights)
+        np.save(part / "lengths.npy", codes)
+        _merge(part, spilled, place, ordered, weights, similarity.inverses(k1, b, average)[codes], most)
+        settings = {"k1": k1, "b": b, "analysis": "english-1"}
+        seal(part, {"corpus": store.fingerprint, "settings": settings, "average": average, "terms": len(numbers)})
+
+
+def _write_terms(part: Path, numbers: dict[str, int]) -> npt.NDArray[np.int64]:
+    """Write the vocabulary; the place in it of each term, by its number."""
+    encoded = [term.encode("utf-8", "replace") for term in numbers]
+    crcs = [zlib.crc32(data) for data in encoded]
+    order = sorted(range(len(encoded)), key=lambda number: (crcs[number], encoded[number]))
+    (part / "terms.bin").write_bytes(b"".join(encoded[number] for number in order))
+    np.save(part / "term_ends.npy", np.cumsum([len(encoded[number]) for number in order], dtype=np.int64))
+    np.save(part / "crcs.npy", np.array([crcs[number] for number in order], dtype=np.uint32))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return place
+
+
+def _merge(
+    part: Path,
+    spilled: list[tuple[Path, npt.NDArray[np.int64], npt.NDArray[np.int64]]],
+    place: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+    weights: similarity.Floats,
+    inverse: similarity.Floats,
+    most: int,
+) -> None:
+    """Scatter the pieces into the arrays of the whole, and score each posting on the way."""
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    np.save(part / "starts.npy", starts)
+    count_type = next(kind for kind in (np.uint8, np.uint16, np.uint32) if most <= np.iinfo(kind).max)
+    kinds = {"rows": np.int32, "scores": np.float32, "counts": count_type}
+    out = {
+        name: np.lib.format.open_memmap(part / f"{name}.npy", mode="w+", dtype=kind, shape=(max(1, int(starts[-1])),))
+        for name, kind in kinds.items()
+    }
+    free = starts[:-1].copy()
+    bounds = np.zeros(len(sizes), dtype=np.float32)
+    for path, there, held in spilled:
+        rows, counts = np.load(path)
+        path.unlink()
+        terms = place[there]
+        begins = np.cumsum(held) - held
+        target = np.arange(len(rows)) + np.repeat(free[terms] - begins, held)
+        free[terms] += held
+        found = similarity.scores(np.repeat(weights[terms], held), counts, inverse[rows])
+        out["rows"][target], out["counts"][target], out["scores"][target] = rows, counts, found
+        if len(found):
+            bounds[terms] = np.maximum(bounds[terms], np.maximum.reduceat(found, begins))
+    np.save(part / "bounds.npy", bounds)
+    for array_ in out.values():
+        array_.flush()

@@ -1,0 +1,155 @@
+"""`rank.best`, compiled: the same result, about three times faster. Needs numba.
+
+Passages are gone through in windows. In each, the terms that matter are summed; those that together cannot lift a
+passage over the k-th best so far are looked up only for passages that the others have brought near it.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+_WINDOW = 1 << 14
+
+
+def best(
+    starts: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
+    factors: npt.NDArray[np.float32],
+    bounds: npt.NDArray[np.float32],
+    rows: npt.NDArray[np.int32],
+    scores: npt.NDArray[np.float32],
+    rank: npt.NDArray[np.int32],
+    k: int,
+    size: int,
+) -> tuple[Sequence[int], Sequence[float]]:
+    """Rows of the best `k` of `size` passages and their scores; equal scores in the order of `rank`.
+
+    Args:
+        starts: [Q] where the postings of each term of the query begin.
+        ends: [Q] where they end.
+        factors: [Q] how often each stands in the query, a power of two.
+        bounds: [Q] the most that each adds.
+        rows: [P] of all postings.
+        scores: [P] of all postings.
+        rank: [size] order of equal scores.
+        k: rows wanted.
+        size: number of passages.
+    """
+    order = np.argsort(bounds, kind="stable")
+    found, values = _best(starts[order], ends[order], factors[order], bounds[order], rows, scores, rank, k, size)
+    return found.tolist(), values.tolist()
+
+
+@numba.njit(cache=True, nogil=True)
+def _after(value: Any, place: Any, other: Any, other_place: Any) -> Any:
+    """Whether a passage stands behind another."""
+    return value < other or (value == other and place > other_place)
+
+
+@numba.njit(cache=True, nogil=True)
+def _sift(heap_rows: Any, heap_values: Any, rank: Any, at: Any, count: Any) -> None:
+    """Restore the heap below `at`, whose root is the last of the passages kept."""
+    while True:
+        least, child = at, 2 * at + 1
+        for candidate in (child, child + 1):
+            if candidate < count and _after(
+                heap_values[candidate], rank[heap_rows[candidate]], heap_values[least], rank[heap_rows[least]]
+            ):
+                least = candidate
+        if least == at:
+            return
+        heap_rows[at], heap_rows[least] = heap_rows[least], heap_rows[at]
+        heap_values[at], heap_values[least] = heap_values[least], heap_values[at]
+        at = least
+
+
+@numba.njit(cache=True, nogil=True)
+def _best(
+    starts: Any, ends: Any, factors: Any, bounds: Any, rows: Any, scores: Any, rank: Any, k: Any, size: Any
+) -> Any:
+    terms = len(starts)
+    cursors = starts.copy()
+    below = np.zeros(terms + 1)  # below[t]: what terms 0 to t - 1 add at most
+    for term in range(terms):
+        below[term + 1] = below[term] + bounds[term]
+    heap_rows, heap_values, count = np.empty(k, np.int32), np.empty(k, np.float32), 0
+    sums, seen = np.zeros(_WINDOW), np.empty(_WINDOW, np.int32)
+    floor, first = 0.0, 0  # terms before `first` cannot bring a passage in by themselves
+    base = 0
+    while base < size:
+        nearest = size  # skip windows that no essential term touches
+        for term in range(first, terms):
+            if cursors[term] < ends[term]:
+                nearest = min(nearest, rows[cursors[term]])
+        if nearest >= size:
+            break
+        base = max(base, nearest)
+        stop, touched = min(base + _WINDOW, size), 0
+        for term in range(first, terms):
+            at, end, factor = cursors[term], ends[term], np.float64(factors[term])
+            while at < end and rows[at] < stop:
+                row = rows[at] - base
+                if sums[row] == 0.0:
+                    seen[touched] = row
+                    touched += 1
+                sums[row] += factor * scores[at]
+                at += 1
+            cursors[term] = at
+        order = np.sort(seen[:touched]) if first > 0 else seen[:touched]
+        for row in order:
+            total = sums[row]
+            sums[row] = 0.0
+            if total + below[first] < floor:
+                continue
+            real, alive = row + base, True
+            for term in range(first - 1, -1, -1):
+                if total + below[term + 1] < floor:
+                    alive = False
+                    break
+                low, high = cursors[term], ends[term]  # everything before has been passed
+                step = 1
+                while low + step < high and rows[low + step] < real:
+                    low += step
+                    step *= 2
+                high = min(high, low + step)
+                while low < high:
+                    middle = (low + high) // 2
+                    if rows[middle] < real:
+                        low = middle + 1
+                    else:
+                        high = middle
+                cursors[term] = low
+                if low < ends[term] and rows[low] == real:
+                    total += np.float64(factors[term]) * scores[low]
+            if not alive:
+                continue
+            value = np.float32(total)
+            if count < k:
+                at = count
+                heap_rows[at], heap_values[at] = real, value
+                count += 1
+                while at > 0:
+                    parent = (at - 1) // 2
+                    if not _after(heap_values[at], rank[heap_rows[at]], heap_values[parent], rank[heap_rows[parent]]):
+                        break
+                    heap_rows[at], heap_rows[parent] = heap_rows[parent], heap_rows[at]
+                    heap_values[at], heap_values[parent] = heap_values[parent], heap_values[at]
+                    at = parent
+            elif _after(heap_values[0], rank[heap_rows[0]], value, rank[real]):
+                heap_rows[0], heap_values[0] = real, value
+                _sift(heap_rows, heap_values, rank, 0, count)
+            if count == k:
+                floor = heap_values[0] * (1 - 1e-6)
+        while first < terms and below[first + 1] < floor:
+            first += 1
+        base = stop
+    out_rows, out_values = np.empty(count, np.int32), np.empty(count, np.float32)
+    while count > 0:  # the last one first
+        count -= 1
+        out_rows[count], out_values[count] = heap_rows[0], heap_values[0]
+        heap_rows[0], heap_values[0] = heap_rows[count], heap_values[count]
+        _sift(heap_rows, heap_values, rank, 0, count)
+    return out_rows, out_values

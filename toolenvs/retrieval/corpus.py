@@ -1,0 +1,125 @@
+"""Corpora as streams of passages, from the file formats in use.
+
+- Search-R1's JSON lines: {"id", "contents"}, where `contents` begins with the title in double quotes on its own line;
+- BEIR's corpus.jsonl: {"_id", "title", "text"};
+- FlashRAG's parquet files: columns `id` and `contents`, or `title` and `text`.
+
+A .gz file is decompressed on the way.
+"""
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from toolenvs.errors import ConfigError, MissingExtraError
+
+_PARQUET_BATCH_ROWS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One passage of a corpus, which is what a search finds."""
+
+    id: str
+    """Unique in its corpus."""
+    title: str
+    """ "" where there is none."""
+    text: str
+
+    @property
+    def contents(self) -> str:
+        """Title and text as Search-R1 stores them."""
+        return f'"{self.title}"\n{self.text}' if self.title else self.text
+
+
+class Progress(Protocol):
+    """Is told how many bytes of the corpus file have been read."""
+
+    def __call__(self, done: int, total: int) -> None:
+        """Called now and then."""
+
+
+def read_corpus(path: Path, progress: Progress | None = None) -> Iterator[Passage]:
+    """The passages of a corpus file, one at a time.
+
+    Raises:
+        ConfigError: there is no such file, its suffix is not known, or a row cannot be used; says which and why.
+    """
+    if not path.is_file():
+        raise ConfigError(f"there is no corpus file at {path}")
+    kind = path.suffixes[-2] if path.suffix == ".gz" and len(path.suffixes) > 1 else path.suffix
+    if kind in {".jsonl", ".json", ".ndjson"}:
+        rows = _json_lines(path, progress)
+    elif kind == ".parquet":
+        rows = _parquet(path, progress)
+    else:
+        raise ConfigError(f"{path} is neither .jsonl (or .jsonl.gz) nor .parquet: convert it, one passage a row")
+    for where, row in rows:
+        yield _passage(row, f"{path}, row {where}")
+
+
+def _json_lines(path: Path, progress: Progress | None) -> Iterator[tuple[int, Any]]:
+    total = path.stat().st_size
+    with path.open("rb") as raw:
+        lines: IO[bytes] = gzip.open(raw) if path.suffix == ".gz" else raw  # type: ignore[assignment]  # noqa: SIM115
+        for number, line in enumerate(lines, start=1):
+            if line.isspace():
+                continue
+            try:
+                yield number, json.loads(line)
+            except ValueError as error:
+                raise ConfigError(f"{path}, row {number}: no JSON ({error}); mend or remove the line") from error
+            if progress is not None and number % 1000 == 0:
+                progress(raw.tell(), total)
+    if progress is not None:
+        progress(total, total)
+
+
+def _parquet(path: Path, progress: Progress | None) -> Iterator[tuple[int, Any]]:
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtraError("pyarrow", "data", f"reading {path}") from None
+    number = 0
+    with parquet.ParquetFile(path) as file:
+        total = file.metadata.num_rows
+        for batch in file.iter_batches(_PARQUET_BATCH_ROWS):
+            for row in batch.to_pylist():
+                number += 1
+                yield number, row
+            if progress is not None:
+                progress(number, total)
+
+
+def _passage(row: Any, where: str) -> Passage:
+    if not isinstance(row, Mapping):
+        raise ConfigError(f"{where} is no object with the keys id and contents, or _id, title and text")
+    key = row.get("id", row.get("_id"))
+    if not isinstance(key, str | int) or isinstance(key, bool) or key == "":
+        raise ConfigError(f"{where} has no id: give it a key 'id' or '_id' that is a string")
+    title, text, contents = row.get("title") or "", row.get("text"), row.get("contents")
+    if text is None and isinstance(contents, str):
+        title, text = (str(title), contents) if title else _split(contents)
+    if not isinstance(text, str) or not isinstance(title, str):
+        raise ConfigError(f"{where} (id {key!r}) has no text: give it a key 'contents', or 'text' and 'title'")
+    return Passage(_whole(str(key)), _whole(title), _whole(text))
+
+
+def _split(contents: str) -> tuple[str, str]:
+    """A title in double quotes on the first line, and the rest."""
+    first, newline, rest = contents.partition("\n")
+    if newline and len(first) > 1 and first[0] == first[-1] == '"':
+        return first[1:-1], rest
+    return "", contents
+
+
+def _whole(text: str) -> str:
+    """Halves of surrogate pairs, which JSON can hold and UTF-8 cannot, become one character or U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

@@ -1,0 +1,73 @@
+"""Build an index folder from a corpus file."""
+
+import importlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from toolenvs.errors import ConfigError, did_you_mean
+from toolenvs.retrieval.corpus import read_corpus
+from toolenvs.retrieval.store import Store, write_store
+
+BUILDERS = {
+    "bm25": ("toolenvs.retrieval.bm25", {"k1": 0.9, "b": 0.4, "processes": None}),
+}
+"""Name -> module with a function `build`, and its options with their defaults."""
+
+
+class Report(Protocol):
+    """Is told how far a build has come."""
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """`done` of `total` of a stage: "corpus" (bytes or rows) or the name of a backend (passages)."""
+
+
+def index(
+    corpus: str | Path,
+    out: str | Path,
+    backends: Sequence[str] = ("bm25",),
+    options: Mapping[str, Any] | None = None,
+    report: Report | None = None,
+) -> Store:
+    """Write the passages of a corpus file into the folder `out`, and an index of each of `backends`.
+
+    What was in the folder before is replaced part by part, each when the new one is complete; an interrupted build
+    leaves no half part.
+
+    Args:
+        corpus: a .jsonl, .jsonl.gz or .parquet file; see `toolenvs.retrieval.corpus`.
+        out: the index folder.
+        backends: names of `BUILDERS`.
+        options: of the builders, such as `k1` and `b` for bm25.
+        report: told how far it has come.
+
+    Raises:
+        ConfigError: the corpus, a backend or an option cannot be used; says where and why.
+        MissingExtraError: a backend needs a package that is not installed.
+    """
+    given, unused = dict(options or {}), set(options or {})
+    chosen = []
+    for name in dict.fromkeys(backends):
+        if name not in BUILDERS:
+            raise ConfigError(f"no index for {name!r}; {did_you_mean(name, BUILDERS)}")
+        module, defaults = BUILDERS[name]
+        mine = {key: given.get(key, value) for key, value in defaults.items()}
+        unused -= defaults.keys()
+        chosen.append((name, importlib.import_module(module).build, mine))
+    if unused:
+        known = [key for name in backends for key in BUILDERS[name][1]]
+        raise ConfigError(f"no option {sorted(unused)[0]!r} of {', '.join(backends)}; known: {', '.join(known)}")
+
+    def reading(done: int, total: int) -> None:
+        if report is not None:
+            report("corpus", done, total)
+
+    store = write_store(read_corpus(Path(corpus), reading), Path(out))
+    for name, build, mine in chosen:
+
+        def building(done: int, name: str = name) -> None:
+            if report is not None:
+                report(name, done, len(store))
+
+        build(store, progress=building, **mine)
+    return store
