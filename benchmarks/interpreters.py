@@ -35,6 +35,7 @@ WORKERS = HERE / "interpreters"
 REPLY_LIMIT_S = 150.0
 LABEL = "toolenvs.benchmark"
 SETTLE_S = 2.0
+SHELL_IMAGE = "toolenvs-benchmark:latest"
 
 PRINT = "print(2+2)"
 EIGENVALUES = """
@@ -110,7 +111,7 @@ KINDS = (
     Kind("SkyRL-Gym", "skyrl", pins="interpreters/skyrl.txt", venv="skyrl-sympy", stateful=False),
     Kind("smolagents", "smolagents", pins="interpreters/smolagents.txt", venv="smolagents", slow=("loop", "endless")),
     Kind("Jupyter", "jupyter", pins="interpreters/jupyter.txt", venv="jupyter"),
-    Kind("docker run", "docker_run", docker=True, stateful=False),
+    Kind("docker run", "docker_run", docker=True, stateful=False, most_sessions=8),
     Kind("llm-sandbox", "llm_sandbox", pins="interpreters/llm_sandbox.txt", venv="llm_sandbox", docker=True,
          stateful=False, most_sessions=8),
 )  # fmt: skip
@@ -147,6 +148,14 @@ def docker_obstacle() -> str:
     return " ".join(found.stderr.split())
 
 
+def make_shell_image() -> None:
+    """Make the image for llm-sandbox."""
+    from toolenvs.sandbox.docker.options import defaults
+
+    command = [sys.executable, "-P", str(WORKERS / "shell_image.py"), defaults().image, SHELL_IMAGE]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
 class Worker:
     """The process that drives one interpreter; see interpreters/worker.py."""
 
@@ -162,7 +171,7 @@ class Worker:
             "PATH": f"{python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
             "HOME": str(self.folder / "home"),
             "TMPDIR": str(self.folder / "tmp"),
-            "BENCHMARK_IMAGE": os.environ.get("BENCHMARK_IMAGE", "toolenvs-sandbox:latest"),
+            "BENCHMARK_IMAGE": SHELL_IMAGE,
             **options.pop("variables", {}),
         }
         if python == Path(sys.executable):
@@ -541,6 +550,8 @@ def main() -> None:
     if arguments.list:
         print("\n".join([*(kind.name for kind in kinds), *notes]))
         return
+    if any(kind.file == "llm_sandbox" for kind in kinds):
+        make_shell_image()
     rows = [Row(kind) for kind in kinds]
     workers: dict[str, Worker] = {}
     started_s, load_before = time.monotonic(), os.getloadavg()

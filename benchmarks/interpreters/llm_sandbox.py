@@ -40,7 +40,6 @@ class Session:
         try:
             done = self._session.run(code, timeout=timeout_s)
         except SandboxTimeoutError:
-            self._session = None  # it has closed itself
             return "timeout", ""
         return ("ok" if done.exit_code == 0 else "error"), done.stdout + done.stderr
 
