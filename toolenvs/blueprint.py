@@ -131,7 +131,11 @@ class Blueprint:
         loaded = tasks.load(name, **options)
         if not isinstance(loaded, tasks.RowTaskSet) or bad_golds == "keep":  # generators compute their golds exactly
             return loaded
-        failures = tasks.check(loaded, self.judge.compare)
+        check_task = getattr(self.judge, "check_task", None)  # of judges that need more than a gold
+        if check_task is None:
+            failures = tasks.check(loaded, self.judge.compare)
+        else:
+            failures = [tasks.Failure(task.id, why) for task in loaded if (why := check_task(task))]
         if failures and bad_golds == "error":
             shown = "; ".join(f"{failure.task_id}: {failure.reason}" for failure in failures[:_SHOWN_FAILURES])
             raise TaskError(
