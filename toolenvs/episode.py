@@ -181,8 +181,8 @@ class Episode:
             return await self._finish(written, ending="deadline", reply=reply)
         if reply.dropped_stop and not exact and self.stop:
             written.append(Segment(Author.HARNESS, reply.dropped_stop, self.meter.turns))
-        elif reply.dropped_stop:  # an open call at the end of an exact turn was never made
-            reply = Reply(answer=reply.answer, forged=reply.forged)
+        elif reply.dropped_stop:  # a call or an answer that is open at the end of an exact turn was never made
+            reply = Reply(forged=reply.forged)
         return await self._answer_turn(written, reply)
 
     async def _answer_turn(self, written: list[Segment], reply: Reply) -> Turn:

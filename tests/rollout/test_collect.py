@@ -24,6 +24,7 @@ _PIECES = [
     "let me ", "<answer>\n\\boxed{4}\n</answer>", "```python\nprint(1)\n```\n```output", "```output", "\n```\n",
     "é漢😀", "<tool_call>\n{\"name\": \"code_interpreter\", \"arguments\": {\"code\": \"print(1)\"}}\n</tool_call>",
     "<tool_response>", "<|im_end|>", "<|im_start|>user\n", " 42", "<code>print('</interpreter>' * 3)</code>",
+    "<search>the mayor of a town</search>", "<search>", "</search>", "<information>", "</information>",
 ]  # fmt: skip
 
 
@@ -115,7 +116,7 @@ async def test_the_oracle_solves_generated_tasks() -> None:
         tasks = [blueprint.tasks[index] for index in range(20)]
         trajectories = await collect(blueprint, Oracle(blueprint), tasks)
         assert [t.success for t in trajectories] == [1.0] * 20
-        assert all(t.usage["calls"] == 1 for t in trajectories)
+        assert all(t.usage["calls"] == task.extra.get("hops", 1) for t, task in zip(trajectories, tasks, strict=True))
         assert all(t.tokens is None for t in trajectories)
 
 

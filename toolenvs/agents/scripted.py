@@ -45,7 +45,7 @@ class FromFunction:
 
 
 class Oracle:
-    """Solves generated tasks by running the program that each of them carries: the most that the tool can give.
+    """Solves generated tasks by the program or the queries that each of them carries: the most that a tool can give.
 
     Args:
         blueprint: the environment, whose protocol it writes in.
@@ -55,17 +55,27 @@ class Oracle:
         self._protocol = blueprint.protocol
 
     async def act(self, request: Request) -> Action:
-        """The task's program first, then what it printed as the answer.
+        """The task's program first, then what it printed; or its queries in turn, then the gold that they led to.
 
         Raises:
-            TaskError: the task carries no program.
+            TaskError: the task carries neither.
         """
-        program = request.task.extra.get("program")
-        if not isinstance(program, str):
-            raise TaskError(f"task {request.task.id!r} carries no extra['program']; the oracle needs one")
-        if request.turn == 1:
-            return Action(text=self._protocol.write_call(Call("python", {"code": program})))
-        return Action(text=self._protocol.write_answer(f"\\boxed{{{request.last_result.strip()}}}"))
+        task = request.task
+        program, queries = task.extra.get("program"), task.extra.get("queries")
+        if isinstance(program, str):
+            if request.turn == 1:
+                return Action(text=self._call(program))
+            return Action(text=self._protocol.write_answer(f"\\boxed{{{request.last_result.strip()}}}"))
+        if not isinstance(queries, Sequence):
+            raise TaskError(f"task {task.id!r} carries no extra['program'] or extra['queries']; the oracle needs one")
+        if request.turn <= len(queries):
+            return Action(text=self._call(queries[request.turn - 1]))
+        found = not queries or task.gold in request.last_result
+        return Action(text=self._protocol.write_answer(task.gold if found else "unknown"))
+
+    def _call(self, content: str) -> str:
+        tool, argument = self._protocol.targets[0]
+        return self._protocol.write_call(Call(tool, {argument or "code": content}))
 
     def release(self, key: str) -> None:
         """Nothing is kept."""

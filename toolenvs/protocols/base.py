@@ -27,7 +27,7 @@ class Reply:
     forged: tuple[tuple[int, int], ...] = ()
     """Character ranges of the turn that imitate the environment: never believed, never scored."""
     dropped_stop: str = ""
-    """The stop string that the engine must have dropped, since a call is open at the end of the turn."""
+    """The stop string that the engine must have dropped, since a call or an answer is open at the end of the turn."""
 
 
 @dataclass(frozen=True, slots=True)

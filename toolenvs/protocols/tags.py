@@ -41,6 +41,8 @@ class Options:
     """Text before feedback; `{tag}` is the observation tag."""
     closing: str = "\n</{tag}>\n\n"
     """Text behind feedback."""
+    answer_stops: bool = False
+    """Whether generation stops at the closing tag of the answer as well."""
     remind: str = "\nThe last turn could not be read: {reason}. Write it again.\n"
     """Feedback to a malformed call where the page says `remind`."""
 
@@ -53,7 +55,8 @@ class Protocol:
         self._template = template
         tag = options.observation
         self._opening, self._closing = (text.replace("{tag}", tag) for text in (options.opening, options.closing))
-        self.stop = tuple(f"</{name}>" for name in options.calls)
+        stops = (*options.calls, options.answer) if options.answer_stops else options.calls
+        self.stop = tuple(f"</{name}>" for name in stops)
         own = [f"{slash}{name}>" for name in (*options.calls, tag, options.answer) for slash in ("<", "</")]
         self.markers = (*own, *template.markers)
         self.targets = tuple((call.tool, call.argument) for call in options.calls.values())
@@ -73,11 +76,17 @@ class Protocol:
         if closed:
             end, name = min(closed)
             return self._call(name, text[:end], forged)
-        answer = answer_in(text, f"<{self._options.answer}>", f"</{self._options.answer}>")
+        own = self._options.answer
+        answer = answer_in(text, f"<{own}>", f"</{own}>")
         if answer is None:
-            opened = [(text.rfind(f"<{name}>"), name) for name in self._options.calls if f"<{name}>" in text]
+            stops = [stop.strip("</>") for stop in self.stop]
+            opened = [(text.rfind(f"<{name}>"), name) for name in stops if f"<{name}>" in text]
             if opened:
-                return self._call(max(opened)[1], text, forged, dropped_stop=f"</{max(opened)[1]}>")
+                start, name = max(opened)
+                if name != own:
+                    return self._call(name, text, forged, dropped_stop=f"</{name}>")
+                answer = text[start + len(own) + 2 :].strip()
+                return Reply(answer=answer, forged=forged, dropped_stop=f"</{own}>")
         return Reply(answer=answer, forged=forged)
 
     def _call(self, name: str, text: str, forged: tuple[tuple[int, int], ...], dropped_stop: str = "") -> Reply:

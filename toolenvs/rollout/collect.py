@@ -73,6 +73,10 @@ async def collect(
     return [job.result() for job in jobs]
 
 
+_NO_ROOM = Action(ids=(), cut_short=True)
+"""The turn of a policy whose observation filled its response to the last token."""
+
+
 async def run_episode(
     blueprint: Blueprint,
     agent: Agent,
@@ -90,7 +94,8 @@ async def run_episode(
     try:
         while episode.ending is None:
             try:
-                action = await agent.act(record.request(key, seed))
+                request = record.request(key, seed)
+                action = await agent.act(request) if request.max_new_tokens != 0 else _NO_ROOM
             except InfrastructureError as error:
                 return record.trajectory(key, group, started_s, ending="infrastructure", fault=str(error))
             record.add(await record.take(action))

@@ -56,6 +56,8 @@ class Question:
     """Ids of the passages that hold those facts, in order; empty where there is no answer."""
     facts: tuple[str, ...]
     """Names of the facts, in order."""
+    names: tuple[str, ...]
+    """What the entities of the evidence are called: a search for each, in order, leads to the answer."""
 
 
 def walk(world: "World", draws: Draws, hops: int) -> Question:
@@ -74,8 +76,14 @@ def walk(world: "World", draws: Draws, hops: int) -> Question:
         if not passed_twice and not _is_guessable(last.key.kind, facts[-1]):
             break
     answer = str(last.figures[facts[-1]]) if facts[-1] in last.figures else world.name(last.links[facts[-1]])
-    text = _text(world.name(start), kind, facts)
-    return Question(text=text, answer=answer, hops=hops, evidence=tuple(key.id for key in keys), facts=tuple(facts))
+    return Question(
+        text=_text(world.name(start), kind, facts),
+        answer=answer,
+        hops=hops,
+        evidence=tuple(key.id for key in keys),
+        facts=tuple(facts),
+        names=tuple(map(world.name, keys)),
+    )
 
 
 def _is_guessable(kind: Kind, fact: str) -> bool:
@@ -92,7 +100,7 @@ def unanswerable(world: "World", draws: Draws, hops: int) -> Question:
     beyond = Key(kind, world.counts[kind] + draws.below(strangers))
     facts = _facts(draws, kind, hops)
     text = _text(world.name(beyond), kind, facts)
-    return Question(text=text, answer=UNKNOWN, hops=hops, evidence=(), facts=tuple(facts))
+    return Question(text=text, answer=UNKNOWN, hops=hops, evidence=(), facts=tuple(facts), names=())
 
 
 def _facts(draws: Draws, kind: Kind, hops: int) -> list[str]:

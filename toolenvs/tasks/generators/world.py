@@ -38,8 +38,12 @@ def make(
             question=question.text,
             answer=question.answer,
             extra={
-                "hops": hops, "evidence": question.evidence, "facts": question.facts, "answerable": not beyond,
+                "hops": hops,
+                "answerable": not beyond,
+                "evidence": question.evidence,
+                "facts": question.facts,
+                "queries": question.names,
             },
-        )  # fmt: skip
+        )
 
     return problem

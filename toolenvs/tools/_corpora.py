@@ -1,0 +1,81 @@
+"""Indexes that this process shares, and those of the fictional world, built when they are first asked for."""
+
+import atexit
+import json
+import os
+import re
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+
+from toolenvs import retrieval
+from toolenvs.errors import PageError
+from toolenvs.retrieval import Retriever
+from toolenvs.world import World
+
+_WORLD = re.compile(r"world:(\d{1,7})(?::(\d{1,18}))?")
+_FORM = 1
+"""To be raised when worlds or their indexes change, so that none of before is used."""
+
+_shared: dict[tuple[int, str, str | None], Retriever] = {}
+_lock = threading.Lock()
+
+
+def shared(index: str, backend: str | None) -> Retriever:
+    """The one retriever of this process over `index`; a forked child opens its own. Closed when the process exits.
+
+    Raises:
+        PageError: "world:..." is not of the right form.
+        RetrievalError: the index cannot be used.
+    """
+    key = (os.getpid(), index, backend)
+    with _lock:
+        if key not in _shared:
+            source = str(_of_the_world(index)) if index.startswith("world:") else index
+            _shared[key] = retrieval.open(source, backend)
+        return _shared[key]
+
+
+def _of_the_world(index: str) -> Path:
+    """The folder of a world's index; built aside and renamed, so that processes may do it at once."""
+    read = _WORLD.fullmatch(index)
+    if read is None:
+        raise PageError(f"tools.search.index {index!r}: say 'world:PASSAGES' or 'world:PASSAGES:SEED', in digits")
+    world = World(int(read[1]), seed=int(read[2] or 0))
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "toolenvs" / "indexes"
+    folder = cache / f"world-{len(world)}-{world.seed}-{_FORM}"
+    if folder.is_dir():
+        return folder
+    cache.mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=cache))
+    try:
+        corpus = aside / "corpus.jsonl"
+        with corpus.open("w", encoding="utf-8") as rows:
+            for passage in world.passages():
+                rows.write(json.dumps({"id": passage.id, "contents": passage.contents}) + "\n")
+        retrieval.index(corpus, aside / "index")
+        try:
+            (aside / "index").rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else another process was first
+                raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return folder
+
+
+def _close_shared() -> None:
+    for (pid, _, _), retriever in _shared.items():
+        if pid == os.getpid():
+            retriever.close()
+
+
+def _renew_lock() -> None:
+    """Another thread of the parent may have held it at the moment of the fork."""
+    global _lock
+    _lock = threading.Lock()
+
+
+atexit.register(_close_shared)
+os.register_at_fork(after_in_child=_renew_lock)
