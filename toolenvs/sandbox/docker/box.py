@@ -5,9 +5,10 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -19,7 +20,7 @@ from toolenvs.sandbox.docker.engine import Engine
 from toolenvs.sandbox.docker.frames import Reply, Request
 from toolenvs.sandbox.docker.options import split
 from toolenvs.sandbox.result import Result
-from toolenvs.sandbox.turnstile import Turnstile
+from toolenvs.sandbox.turnstile import Turnstile, caller
 
 _LONG_FRAME_BYTES = 32_768  # longer ones are sent beside the event loop: the engine may take them slowly
 
@@ -67,18 +68,27 @@ class DockerBox(base.Box):
         request = self._request(code, stdin, timeout_s, self.seed if seed is None else seed)
         if isinstance(request, Result):
             return request
-        with _Place(self._running):
+        self._running.enter()
+        try:
             return self._finish(self.container(), request)
+        finally:
+            self._running.leave()
 
-    async def arun(
+    def arun(
         self, code: str, *, timeout_s: float | None = None, stdin: str = "", seed: int | None = None
-    ) -> Result:
+    ) -> Coroutine[Any, Any, Result]:
         """As `run`. Cancelling kills the program."""
         request = self._request(code, stdin, timeout_s, self.seed if seed is None else seed)
+        return self._arun(caller(), request)  # the caller, not the task that this will run in
+
+    async def _arun(self, by: object, request: Request | Result) -> Result:
         if isinstance(request, Result):
             return request
-        async with _Place(self._running):
+        await self._running.aenter(by)
+        try:
             return await self._afinish(await self.acontainer(), request)
+        finally:
+            self._running.leave()
 
     def session(self, *, seed: int | None = None) -> "DockerSession":
         """A stateful interpreter; waits while `max_sessions` are live."""
@@ -86,10 +96,13 @@ class DockerBox(base.Box):
         self._sessions.enter()
         return DockerSession(self, self.seed if seed is None else seed)
 
-    async def asession(self, *, seed: int | None = None) -> "DockerSession":
+    def asession(self, *, seed: int | None = None) -> "Coroutine[Any, Any, DockerSession]":
         """As `session`."""
+        return self._asession(caller(), seed)
+
+    async def _asession(self, by: object, seed: int | None) -> "DockerSession":
         self._check_owner()
-        await self._sessions.aenter()
+        await self._sessions.aenter(by)
         return DockerSession(self, self.seed if seed is None else seed)
 
     def close(self) -> None:
@@ -215,11 +228,14 @@ class DockerBox(base.Box):
 class DockerSession(base.Session):
     """An interpreter that keeps its state."""
 
-    def __init__(self, box: DockerBox, seed: int, container: Container | None = None, number: int = 0) -> None:
+    def __init__(
+        self, box: DockerBox, seed: int, container: Container | None = None, number: int = 0, *, lost: bool = False
+    ) -> None:
         self._box = box
         self._seed = seed
         self._container = container
         self._number = number or next(box._numbers)
+        self._lost = lost  # with a container, and no result has told so
         self._closed = False
         self._busy = threading.Lock()
         if container is not None:
@@ -232,7 +248,8 @@ class DockerSession(base.Session):
             request = self._box._request(code, stdin, timeout_s, self._seed, self._number)
             if isinstance(request, Result):
                 return request
-            return self._box._finish(self._settled(self._home() or self._box.container()), request)
+            home = self._settled(self._home() or self._box.container())
+            return self._telling(self._box._finish(home, request))
 
     async def arun(self, code: str, *, timeout_s: float | None = None, stdin: str = "") -> Result:
         """As `run`. Cancelling kills the interpreter."""
@@ -240,8 +257,8 @@ class DockerSession(base.Session):
             request = self._box._request(code, stdin, timeout_s, self._seed, self._number)
             if isinstance(request, Result):
                 return request
-            home = self._home() or await self._box.acontainer()
-            return await self._box._afinish(self._settled(home), request)
+            home = self._settled(self._home() or await self._box.acontainer())
+            return self._telling(await self._box._afinish(home, request))
 
     def fork(self) -> "DockerSession":
         """A copy of the interpreter as it is now; see `Session.fork`.
@@ -255,21 +272,24 @@ class DockerSession(base.Session):
             try:
                 home = self._home()
                 if home is None:
-                    return DockerSession(self._box, self._seed)
+                    return DockerSession(self._box, self._seed, lost=self._lost)
                 request = self._fork_request()
                 return self._copied(home, request, home.wait(home.call(request), ANSWER_LIMIT_S))
             except BaseException:
                 self._box._sessions.leave()
                 raise
 
-    async def afork(self) -> "DockerSession":
-        """As `fork`."""
+    def afork(self) -> "Coroutine[Any, Any, DockerSession]":
+        """As `fork`. Cancelling leaves the session as it is."""
+        return self._afork(caller())
+
+    async def _afork(self, by: object) -> "DockerSession":
         with self._one_at_a_time():
-            await self._box._sessions.aenter()
+            await self._box._sessions.aenter(by)
             try:
                 home = self._home()
                 if home is None:
-                    return DockerSession(self._box, self._seed)
+                    return DockerSession(self._box, self._seed, lost=self._lost)
                 request = self._fork_request()
                 return self._copied(home, request, await self._box._areply(home, request))
             except BaseException:
@@ -303,7 +323,13 @@ class DockerSession(base.Session):
         if home is not None and not home.running:  # the run that it broke has said so; the next one begins afresh
             home.sessions -= 1
             self._container = home = None
+            self._lost = True
         return home
+
+    def _telling(self, result: Result) -> Result:
+        """The result, with what is to be told about the session's state."""
+        lost, self._lost = self._lost, False
+        return replace(result, state_lost=True) if lost else result
 
     def _settled(self, home: Container) -> Container:
         if self._closed:  # while a container was starting
@@ -332,25 +358,6 @@ class _Guard:
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
-
-
-class _Place:
-    """A place of a turnstile, held for a while."""
-
-    def __init__(self, turnstile: Turnstile) -> None:
-        self._turnstile = turnstile
-
-    def __enter__(self) -> None:
-        self._turnstile.enter()
-
-    def __exit__(self, *_: object) -> None:
-        self._turnstile.leave()
-
-    async def __aenter__(self) -> None:
-        await self._turnstile.aenter()
-
-    async def __aexit__(self, *_: object) -> None:
-        self._turnstile.leave()
 
 
 async def _patiently(future: "Future[Reply]", limit_s: float, give_up: Callable[[float], None]) -> Reply:

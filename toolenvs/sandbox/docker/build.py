@@ -9,11 +9,10 @@ pulled. To start from a registry's image instead, build `sandboxes/docker/Docker
 import argparse
 import json
 import tempfile
-import tomllib
 from pathlib import Path
 
-from toolenvs import assets
 from toolenvs.errors import SandboxError
+from toolenvs.sandbox import limits
 from toolenvs.sandbox.docker import options, rootfs
 from toolenvs.sandbox.docker.engine import Engine
 
@@ -31,7 +30,7 @@ def build(image: str | None = None) -> list[str]:
     try:
         with tempfile.TemporaryDirectory() as folder:
             archive = Path(folder, "rootfs.tar")
-            found = rootfs.write(archive, packages())
+            found = rootfs.write(archive, limits.listed()["packages"])
             changes = [f"ENV PATH={rootfs.SEARCH_PATH}", 'CMD ["python3"]']
             answer = engine.api.import_image_from_file(str(archive), name, tag or "latest", changes)
         for line in answer.splitlines():
@@ -41,17 +40,6 @@ def build(image: str | None = None) -> list[str]:
     finally:
         engine.close()
     return found
-
-
-def packages() -> list[str]:
-    """The distributions that `sandboxes/` lists."""
-    folder = assets.folder("sandboxes")
-    page = folder / "packages.toml"
-    if page.exists():
-        listed = tomllib.loads(page.read_text("utf-8"))
-    else:
-        listed = tomllib.loads((folder / "local.toml").read_text("utf-8"))["programs"]
-    return list(listed["packages"])
 
 
 def main() -> None:

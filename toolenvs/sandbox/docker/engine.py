@@ -1,7 +1,9 @@
 """The container engine, through its SDK: hardened containers made, found and removed."""
 
 import contextlib
+import os
 import secrets
+import socket
 import time
 from collections.abc import Iterator
 from functools import cached_property
@@ -13,6 +15,7 @@ from toolenvs.sandbox.docker.options import Options
 
 LABEL = "toolenvs.sandbox"
 """What every container of this backend is labelled with; its value is when it was made (Unix time)."""
+_DEFAULT_HOST = "unix:///var/run/docker.sock"
 _REMOVE_LIMIT_S = 30.0
 _ABANDONED_S = 600.0
 _MB = 1 << 20
@@ -35,6 +38,7 @@ class Engine:
         except ImportError as error:
             raise MissingExtraError("docker", "docker", "the docker sandbox") from error
         self._errors = docker.errors
+        _check_socket(os.environ.get("DOCKER_HOST") or _DEFAULT_HOST)
         try:
             self.api: Any = docker.from_env().api
             self.api.ping()
@@ -157,3 +161,19 @@ class Engine:
             raise kind(f"the Docker engine refuses: {text}") from error
         except (self._errors.DockerException, OSError) as error:
             raise SandboxError(f"the Docker engine does not answer: {error}") from error
+
+
+def _check_socket(host: str) -> None:
+    """Whether anybody listens at a Unix socket: the SDK would leave its own unclosed when nobody does.
+
+    Raises:
+        SandboxError: nobody does.
+    """
+    if host.startswith("unix://"):
+        with socket.socket(socket.AF_UNIX) as trial:
+            try:
+                trial.connect(host.removeprefix("unix://"))
+            except OSError as error:
+                raise SandboxError(
+                    f"no Docker engine answers at {host} ({error.strerror}): start one, or name it in DOCKER_HOST"
+                ) from error

@@ -27,6 +27,8 @@ sandbox itself failed."""
 REPLY = struct.Struct("<4sQBBIIII")
 """Magic, nonce, status, flags, bytes of stdout, stderr, value, error."""
 REPLY_MAGIC = b"TEA1"
+STATE_LOST = 8
+"""A flag beside those of `wire`."""
 
 _STREAM = struct.Struct(">BxxxI")  # the engine's own frames around what a container writes
 _STREAM_SIZE = 8
@@ -86,6 +88,7 @@ class Reply(NamedTuple):
             texts[3][:MAX_ERROR_CHARS] if self.flags & HAS_ERROR else None,
             bool(self.flags & TRUNCATED) or cut,
             seconds,
+            bool(self.flags & STATE_LOST),
         )
 
 
@@ -95,6 +98,7 @@ def reply(nonce: int, result: Result) -> Reply:
         result.truncated * TRUNCATED
         | (result.value is not None) * HAS_VALUE
         | (result.error is not None) * HAS_ERROR
+        | result.state_lost * STATE_LOST
     )  # fmt: skip
     parts = (result.stdout, result.stderr, result.value or "", result.error or "")
     return Reply(nonce, STATUSES.index(result.status), flags, *(p.encode("utf-8", "backslashreplace") for p in parts))

@@ -55,7 +55,11 @@ def split(given: dict[str, Any]) -> tuple[Options, Limits]:
     for name in given:
         if name not in ours | theirs:
             raise ConfigError(f"sandbox: no option {name!r}; {did_you_mean(name, ours | theirs)}")
-    return (
-        replace(options, **{name: value for name, value in given.items() if name in ours}),
-        of_program.override({name: value for name, value in given.items() if name in theirs}),
-    )
+    options = replace(options, **{name: value for name, value in given.items() if name in ours})
+    of_program = of_program.override({name: value for name, value in given.items() if name in theirs})
+    if of_program.memory_mb >= options.container_memory_mb:
+        raise ConfigError(
+            f"sandbox: memory_mb ({of_program.memory_mb}) is what one program may use: it must be less than "
+            f"container_memory_mb ({options.container_memory_mb}), what all of a container's have"
+        )
+    return options, of_program

@@ -15,8 +15,9 @@ from toolenvs import assets
 from toolenvs.sandbox import seccomp
 
 _TO_MAKE_CELLS = """
-execve fork vfork kill tkill tgkill prctl prlimit64 setrlimit seccomp setsid setpgid capget capset arch_prctl sendmsg
-sendto pidfd_open pidfd_send_signal landlock_create_ruleset landlock_add_rule landlock_restrict_self
+execve fork vfork timer_create kill tkill tgkill prctl prlimit64 setrlimit seccomp setsid setpgid capget capset
+arch_prctl sendmsg sendto setsockopt pidfd_open pidfd_send_signal
+landlock_create_ruleset landlock_add_rule landlock_restrict_self
 """.split()  # noqa: SIM905
 _AF_UNIX = 1
 _NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW* flag of clone
