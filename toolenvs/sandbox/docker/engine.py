@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import secrets
 import socket
 import time
@@ -157,7 +158,7 @@ class Engine:
             yield
         except self._errors.APIError as error:
             text = str(error.explanation or error)
-            kind = ConfigError if "unknown or invalid runtime" in text.lower() else SandboxError
+            kind = ConfigError if re.search(r"unknown.* runtime", text, re.IGNORECASE) else SandboxError
             raise kind(f"the Docker engine refuses: {text}") from error
         except (self._errors.DockerException, OSError) as error:
             raise SandboxError(f"the Docker engine does not answer: {error}") from error
