@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import httpx
 import pytest
 
 from toolenvs import sandbox
@@ -375,6 +376,21 @@ async def test_cancelling_ends_the_interpreter_and_says_so(ours: RemoteBox) -> N
         result = await session.arun("x", timeout_s=30)
         assert (result.status, result.state_lost) == ("error", True)
         assert not (await session.arun("1")).state_lost
+
+
+async def test_cancelling_a_stateless_run_stops_it_at_the_server(url: str, ours: RemoteBox) -> None:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
+
+        async def until_running(count: int) -> None:
+            while f"toolenvs_sandbox_running {count}\n" not in (await client.get(f"{url}/metrics")).text:
+                await asyncio.sleep(0.02)
+
+        run = asyncio.create_task(ours.arun("while True: pass", timeout_s=100))
+        await asyncio.wait_for(until_running(1), 60)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        await asyncio.wait_for(until_running(0), 60)
 
 
 async def test_cancelling_at_any_moment_leaves_a_session_that_works(ours: RemoteBox) -> None:

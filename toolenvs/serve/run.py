@@ -66,7 +66,7 @@ def serve(application: Any, listener: socket.socket, *, head_s: float, grace_s: 
         ws="none",
         lifespan="on",
         access_log=False,
-        log_level="warning",
+        log_level="error",  # a line for each malformed request would let anyone fill the disk
         server_header=False,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=max(1, round(grace_s)),

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, fields
 
 from toolenvs.errors import ConfigError
 
+_CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -30,7 +32,7 @@ class Settings:
     """The largest `memory_limit_MB` that a request may name."""
     output_chars: int = 1 << 20
     """Of each stream."""
-    max_running: int = max(4, 2 * len(os.sched_getaffinity(0)))
+    max_running: int = max(4, 2 * _CORES)
     """Programs that run at one time."""
     max_queued: int = 256
     """Programs that wait; further ones are answered 429."""
