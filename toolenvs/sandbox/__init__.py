@@ -39,7 +39,8 @@ def open(backend: str = "local", **options: Any) -> Box:
     Args:
         backend: a name of `BACKENDS`.
         options: for "local": `min_isolation` ("fork" or "namespace"), `seed`, and any limit of `sandboxes/local.toml`
-            (`memory_mb`, `timeout_s`, `output_chars`, `max_sessions`, ...).
+            (`memory_mb`, `timeout_s`, `output_chars`, `max_sessions`, ...); for "docker": those limits, `seed`, and any
+            key of `sandboxes/docker.toml` (`image`, `runtime`, `containers`, ...).
 
     Raises:
         ConfigError: the backend or an option is not known.

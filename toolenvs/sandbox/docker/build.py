@@ -9,6 +9,7 @@ pulled. To start from a registry's image instead, build `sandboxes/docker/Docker
 import argparse
 import json
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from toolenvs.errors import SandboxError
@@ -17,8 +18,12 @@ from toolenvs.sandbox.docker import options, rootfs
 from toolenvs.sandbox.docker.engine import Engine
 
 
-def build(image: str | None = None) -> list[str]:
+def build(image: str | None = None, packages: Iterable[str] | None = None) -> list[str]:
     """Make the image at the engine; the packages in it.
+
+    Args:
+        image: its name and tag; None: what `sandboxes/docker.toml` says.
+        packages: distributions, each with what it needs; None: what `sandboxes/packages.toml` lists.
 
     Raises:
         ConfigError: this machine's Python cannot be copied.
@@ -30,7 +35,7 @@ def build(image: str | None = None) -> list[str]:
     try:
         with tempfile.TemporaryDirectory() as folder:
             archive = Path(folder, "rootfs.tar")
-            found = rootfs.write(archive, limits.listed()["packages"])
+            found = rootfs.write(archive, packages or limits.listed()["packages"])
             changes = [f"ENV PATH={rootfs.SEARCH_PATH}", 'CMD ["python3"]']
             answer = engine.api.import_image_from_file(str(archive), name, tag or "latest", changes)
         for line in answer.splitlines():
