@@ -62,7 +62,6 @@ class Engine:
                     entrypoint=[],
                     user=f"{user}:{user}",
                     stdin_open=True,
-                    network_disabled=True,
                     working_dir="/",
                     environment={"LANG": "C.UTF-8", "HOME": "/tmp"},
                     labels={LABEL: str(int(time.time()))},
