@@ -40,6 +40,10 @@ def _sandbox() -> bool:
     for tier in tiers:
         _line(tier.works, tier.tier, tier.detail)
         typer.echo(f"        does not cover: {tier.does_not_cover}")
+    if best := next((tier.tier for tier in tiers if tier.works), None):
+        typer.echo(
+            f"  programs run in the {best} tier unless `tier` names another; `min_isolation` refuses weaker ones"
+        )
     _importable()
     return any(tier.works for tier in tiers)
 

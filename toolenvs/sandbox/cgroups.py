@@ -236,9 +236,15 @@ class Slots:
         try:
             self._make_bases()
             self._free.extend(self._make() for _ in range(ready))
-        except (OSError, SandboxError) as error:
+        except OSError as error:
             self.close()
-            raise CgroupError(f"control groups: {error}") from error
+            where = error.filename or "a control group"
+            raise CgroupError(
+                f"control groups: {error.strerror} at {where}: root or a delegated group is needed"
+            ) from error
+        except SandboxError as error:
+            self.close()
+            raise CgroupError(str(error)) from error
         self._start_janitor()
         _OPEN.add(self)
 

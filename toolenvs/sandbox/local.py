@@ -372,13 +372,15 @@ def _strongest(
         pool: Pool | None = None
         try:
             if tier == "hardened":
+                if os.geteuid() != 0:
+                    raise cgroups.CgroupError("only root can give each session a user of its own")
                 slots = cgroups.Slots(chosen, trees=subprocesses)
             pool = Pool(tier, "bare", chosen, slots=slots, subprocesses=subprocesses)
             pool.start()
             if slots is not None:
                 _try_out(pool, slots, chosen)
         except (SandboxError, cgroups.CgroupError) as error:
-            failures.append(f"{tier}: {error}")
+            failures.append(str(error) if len(tiers) == 1 else f"{tier}: {error}")
             if pool is not None:
                 pool.close()
             if slots is not None:

@@ -75,6 +75,7 @@ class Walls:
                 kernel.unshare(_NAMESPACES)
             else:
                 kernel.enter_user_namespace(_NAMESPACES, uid, gid)
+            socket.sethostname("sandbox")
             _become_first_process()
             self._statm = os.open("/proc/self/statm", os.O_RDONLY)
             view.enter(*shown)
@@ -129,7 +130,9 @@ class Walls:
             if self.users:
                 _become(user, groups=False)
             uid, gid = os.getuid(), os.getgid()
-            kernel.enter_user_namespace(kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC, uid, gid)
+            # A control group namespace too: the path of the cell's group names the host's containers and processes.
+            own = kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC | kernel.CLONE_NEWCGROUP
+            kernel.enter_user_namespace(own, uid, gid)
             size = f"size={plan['files_mb']}m,nr_inodes={plan['files']},mode=700"
             kernel.mount("tmpfs", "/tmp", "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC, size)
             os.chdir("/tmp")
