@@ -135,6 +135,7 @@ class Attacked:
         before = self._containers()
         worker = Worker(
             self._column.kind,
+            accounting=False,
             folder=enclosure.folder_of_caller(self._user),
             user=self._user,
             group=self._user,
@@ -205,8 +206,10 @@ class Attacked:
     def end(self) -> None:
         """End the caller and whatever is left, so that the next program finds a clean machine."""
         if self._worker is not None:
+            self._worker.finish(5.0)
             self._worker.forget()
             self._worker = None
+            time.sleep(0.5)  # what cleans up after a caller may do so
         for pid in enclosure.running() - {os.getpid(), self.host.victim}:
             os.kill(pid, signal.SIGKILL)
         for folder in ("/tmp/leak_tenv", "/dev/shm/leak_tenv", "/var/tmp/leak_tenv", "/tmp/dsk", "/tmp/t"):
@@ -263,9 +266,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", default=[], help="names of columns")
     parser.add_argument("--programs", nargs="+", default=[], help="numbers of programs")
-    parser.add_argument(
-        "--json", type=Path, help="keep results here; columns that are not attacked now stay as they are"
-    )
+    parser.add_argument("--json", type=Path, help="keep results here; what is not attacked now stays as it is")
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.name}")
     parser.add_argument("--column", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -295,7 +296,7 @@ def main() -> None:
                 print(f"{column.name:16} {program:36} {rest[0]:8} {rest[1]}", file=sys.stderr)
         if process.returncode:
             notes.append(f"{column.name}: the attack itself broke off with {process.returncode}")
-        kept[column.name] = results
+        kept[column.name] = {**kept.get(column.name, {}), **results} if arguments.programs else results
         if arguments.json:
             arguments.json.write_text(json.dumps(kept, indent=1) + "\n")
     order = {column.name: kept[column.name] for column in columns() if column.name in kept}

@@ -47,6 +47,8 @@ def enter(site: Path | None, engine: str) -> None:
         _, status = os.waitpid(child, 0)
         for _ in range(50 if _group else 0):
             with contextlib.suppress(OSError):
+                for path in sorted((path for path in _group.rglob("*") if path.is_dir()), reverse=True):
+                    path.rmdir()
                 _group.rmdir()
                 break
             time.sleep(0.1)

@@ -176,7 +176,7 @@ class Worker:
         }
         if python == Path(sys.executable):
             variables["PYTHONPATH"] = str(HERE.parent)
-        self._group = _accounting_group()
+        self._group = _accounting_group() if options.pop("accounting", True) else None
         if self._group:
             variables["BENCHMARK_CPUACCT"] = str(self._group)
         pipe = subprocess.PIPE
@@ -232,13 +232,13 @@ class Worker:
             raise RuntimeError(reply["failed"])
         return reply
 
-    def finish(self) -> None:
-        """Let it close what it has opened, and end."""
+    def finish(self, limit_s: float = 60.0) -> None:
+        """Let it close what it has opened, and end; kill it when it takes too long."""
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
         try:
-            self.process.wait(60)
+            self.process.wait(limit_s)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -538,11 +538,11 @@ def main() -> None:
         default=[],
         help="parts of the names of those to compare; the strongest of ours is always there",
     )
-    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument(
         "--sessions", type=int, nargs="*", default=[1, 8, 64], help="sessions at once, for the throughput"
     )
-    parser.add_argument("--seconds", type=float, default=1.5, help="of each throughput")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of each throughput")
     parser.add_argument("--list", action="store_true", help="name the interpreters that can be compared here")
     parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
     arguments = parser.parse_args()

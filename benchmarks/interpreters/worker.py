@@ -18,7 +18,7 @@ from typing import Any
 
 MAX_TEXT = 20_000
 """Characters of a program's output that are passed on; its length is told apart."""
-WARM_UP = 2
+WARM_UP = 1
 
 
 class Driver:
