@@ -276,21 +276,26 @@ class Exchange:
         if self._ending != "answered":
             return "the interpreter ended"
         status = wire.ANSWER.unpack_from(self._answer)[2]
-        return None if status == wire.OK else self._body()[1] or "refused"
+        return None if status == wire.OK else self._body()[1].decode("utf-8", "replace") or "refused"
 
     def _text(self) -> tuple[str, str]:
-        out, err = (bytes(data).decode("utf-8", "replace") for data in self._streams.values())
+        late = self._body()[2:4] if self._ending == "answered" else (b"", b"")
+        out, err = (
+            (data + end).decode("utf-8", "replace") for data, end in zip(self._streams.values(), late, strict=True)
+        )
         return out, err
 
-    def _body(self) -> tuple[str, str]:
-        _, _, _, _, value_bytes, _ = wire.ANSWER.unpack_from(self._answer)
-        middle = wire.ANSWER.size + value_bytes
-        value = bytes(self._answer[wire.ANSWER.size : middle]).decode("utf-8", "replace")
-        return value, bytes(self._answer[middle:]).decode("utf-8", "replace")
+    def _body(self) -> list[bytes]:
+        """The value, the error, the ends of stdout and stderr."""
+        parts, at = [], wire.ANSWER.size
+        for size in wire.ANSWER.unpack_from(self._answer)[4:]:
+            parts.append(bytes(self._answer[at : at + size]))
+            at += size
+        return parts
 
     def _parsed(self) -> tuple[Status, bool, str | None, str | None]:
-        _, _, status, flags, _, _ = wire.ANSWER.unpack_from(self._answer)
-        value, error = self._body()
+        _, _, status, flags, *_ = wire.ANSWER.unpack_from(self._answer)
+        value, error = (part.decode("utf-8", "replace") for part in self._body()[:2])
         limit = self._limits.output_chars
         return (
             _STATUS.get(status, "crashed"),
@@ -331,14 +336,13 @@ class Exchange:
     def _check(self) -> None:
         if len(self._answer) < wire.ANSWER.size:
             return
-        magic, nonce, status, _, value_bytes, error_bytes = wire.ANSWER.unpack_from(self._answer)
-        size = wire.ANSWER.size + value_bytes + error_bytes
+        magic, nonce, status, _, *sizes = wire.ANSWER.unpack_from(self._answer)
+        size = wire.ANSWER.size + sum(sizes)
         if (
             magic != wire.ANSWER_MAGIC
             or nonce != self._nonce
             or status > wire.REFUSED
-            or value_bytes > self._max_bytes
-            or error_bytes > self._max_bytes
+            or max(sizes) > self._max_bytes
             or len(self._answer) > size
         ):
             self._ending = "garbage"

@@ -4,7 +4,8 @@ host -> fork server   ORDER, one datagram; SPAWN carries the cell's control, std
                       and both what puts the process into its control groups
 fork server -> host   REPORT, one datagram; READY and FAILED are followed by text
 host -> cell          REQUEST, the program, its standard input
-cell -> host          one HELLO byte when its walls stand; then ANSWER, value, error for each request
+cell -> host          one HELLO byte when its walls stand; then for each request ANSWER, value, error, and what of
+                      stdout and stderr did not go through their channels before
 """
 
 import struct
@@ -24,6 +25,6 @@ REQUEST_MAGIC = 0x54454E31
 
 OK, ERROR, MEMORY, REFUSED = 0, 1, 2, 3
 TRUNCATED, HAS_VALUE, HAS_ERROR = 1, 2, 4  # flags of an answer
-ANSWER = struct.Struct("<IQBBII")  # magic, nonce, status, flags, bytes of value, of error
+ANSWER = struct.Struct("<IQBBIIII")  # magic, nonce, status, flags, bytes of value, of error, of stdout, of stderr
 ANSWER_MAGIC = 0x54454E41
 MAX_ERROR_CHARS = 4_096

@@ -7,7 +7,6 @@ import _thread
 import ast
 import atexit
 import builtins
-import contextlib
 import gc
 import io
 import linecache
@@ -29,6 +28,7 @@ CONTROL_FD = 3
 _BUFFER_BYTES = 8_192
 _COPY_PREFIX = ".copy-"
 _HERE = os.path.dirname(__file__)
+_REHEARSAL = ("import math\nprint(math.pi)\nprint(1, end='')\n'None'", "1 / 0", *["print(0)"] * 20, "1 +")
 
 
 class Stream(io.TextIOBase):
@@ -75,6 +75,13 @@ class Stream(io.TextIOBase):
                 written = os.write(self._descriptor, bytes(self._pending))
                 del self._pending[:written]
 
+    def take(self) -> bytes:
+        """What is pending, which is then no longer: the last of a program's output travels with its answer."""
+        with self._lock:
+            data = bytes(self._pending)
+            self._pending.clear()
+            return data
+
     def fileno(self) -> int:
         """The descriptor beneath."""
         return self._descriptor
@@ -116,15 +123,35 @@ class Worker:
         self._output_chars = output_chars
         self._interruptible_s = float("inf")
         self._cells = 0
-        self._control = socket.socket(fileno=CONTROL_FD)
+        self._control: socket.socket
         self._main = types.ModuleType("__main__")
         self._main.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = self._main
         builtins.exit = builtins.quit = sys.exit  # type: ignore[assignment]  # programs call them; `site` is not there
 
+    def rehearse(self, programs: tuple[str, ...] = _REHEARSAL) -> None:
+        """Run harmless programs, whose output is thrown away, as requests are run.
+
+        In the fork server: what is imported, compiled and specialised on first use is then there for every cell. In a
+        cell that stands ready: the pages of memory that a run writes to are its own before a request waits for that.
+        """
+        streams = sys.stdin, sys.stdout, sys.stderr
+        header = wire.REQUEST.pack(wire.REQUEST_MAGIC, wire.RUN, 0, 0, 0, 60.0, 0, 0)
+        for code in programs:
+            _, _, flags, _, seed, timeout_s, _, _ = wire.REQUEST.unpack(header)
+            reseed(seed)
+            status, truncated, value, error, out, err = self._run(code, b"", timeout_s, bool(flags))
+            _frame(0, status, truncated, value, error, out, err)
+        sys.stdin, sys.stdout, sys.stderr = streams
+        self._cells = 0
+        for number in range(len(programs)):
+            linecache.cache.pop(f"<cell {number + 1}>", None)
+
     def serve(self) -> None:
         """Answer requests until the channel ends."""
+        self._control = socket.socket(fileno=CONTROL_FD)
         signal.signal(signal.SIGINT, self._interrupt)
+        self.rehearse(_REHEARSAL[:1])
         self._control.sendall(wire.HELLO)
         while True:
             header = self._read(wire.REQUEST.size)
@@ -147,19 +174,21 @@ class Worker:
             data += piece
         return data
 
-    def _answer(self, nonce: int, status: int, truncated: bool, value: str | None, error: str | None) -> None:
-        flags = truncated * wire.TRUNCATED | (value is not None) * wire.HAS_VALUE | (error is not None) * wire.HAS_ERROR
-        value_bytes = (value or "").encode("utf-8", "backslashreplace")
-        error_bytes = (error or "").encode("utf-8", "backslashreplace")
-        header = wire.ANSWER.pack(wire.ANSWER_MAGIC, nonce, status, flags, len(value_bytes), len(error_bytes))
-        self._control.sendall(header + value_bytes + error_bytes)
+    def _answer(self, nonce: int, status: int, *parts: Any) -> None:
+        self._control.sendall(_frame(nonce, status, *parts))
 
     def _interrupt(self, *_: object) -> None:
         if time.monotonic() >= self._interruptible_s:
             raise KeyboardInterrupt
 
-    def _run(self, code: str, stdin: bytes, timeout_s: float, final: bool) -> tuple[int, bool, str | None, str | None]:
-        """Run a program; its status, whether output was cut, the repr of its last expression, its error."""
+    def _run(
+        self, code: str, stdin: bytes, timeout_s: float, final: bool
+    ) -> tuple[int, bool, str | None, str | None, bytes, bytes]:
+        """Run a program.
+
+        Returns:
+            Its status, whether output was cut, the repr of its last expression, its error, the ends of its streams.
+        """
         self._cells += 1
         out, err = Stream(1, self._output_chars), Stream(2, self._output_chars)
         sys.stdout = sys.__stdout__ = out  # type: ignore[misc,assignment]
@@ -190,10 +219,7 @@ class Worker:
         truncated = out.truncated or err.truncated
         if value is not None and len(value) > self._output_chars:
             value, truncated = value[: self._output_chars], True
-        for stream in (out, err):
-            with contextlib.suppress(OSError, ValueError):
-                stream.flush()
-        return status, truncated, value, error
+        return status, truncated, value, error, out.take(), err.take()
 
     def _execute(self, code: str) -> str | None:
         name = f"<cell {self._cells}>"
@@ -240,7 +266,7 @@ class Worker:
             signal.pthread_sigmask(signal.SIG_SETMASK, signals)
             for descriptor in descriptors:
                 os.close(descriptor)
-            self._answer(nonce, wire.OK, False, None, None)
+            self._answer(nonce, wire.OK)
             return
         for source, target in ((control, CONTROL_FD), (out, 1), (err, 2)):
             os.dup2(source, target)
@@ -254,6 +280,24 @@ class Worker:
         os.write(hello, wire.HELLO)
         os.close(hello)
         self._control.sendall(wire.HELLO)
+
+
+def _frame(
+    nonce: int,
+    status: int,
+    truncated: bool = False,
+    value: str | None = None,
+    error: str | None = None,
+    out: bytes = b"",
+    err: bytes = b"",
+) -> bytes:
+    """The answer to a request."""
+    flags = truncated * wire.TRUNCATED | (value is not None) * wire.HAS_VALUE | (error is not None) * wire.HAS_ERROR
+    value_bytes = (value or "").encode("utf-8", "backslashreplace")
+    error_bytes = (error or "").encode("utf-8", "backslashreplace")
+    sizes = len(value_bytes), len(error_bytes), len(out), len(err)
+    header = wire.ANSWER.pack(wire.ANSWER_MAGIC, nonce, status, flags, *sizes)
+    return b"".join((header, value_bytes, error_bytes, out, err))
 
 
 def reseed(seed: int) -> None:
@@ -333,7 +377,7 @@ def _hide_this_file(summary: traceback.TracebackException) -> None:
         parts += [other for other in (part.__cause__, part.__context__, *(part.exceptions or ())) if other is not None]
 
 
-def start(output_chars: int) -> None:
+def start(worker: Worker) -> None:
     """Serve in this process, which is confined, until the channel ends."""
     gc.enable()
-    Worker(output_chars).serve()
+    worker.serve()

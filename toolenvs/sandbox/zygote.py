@@ -44,8 +44,9 @@ class Listed(importlib.machinery.FileFinder):
 class Server:
     """The fork server's loop."""
 
-    def __init__(self, walls: Walls, control: socket.socket) -> None:
+    def __init__(self, walls: Walls, control: socket.socket, cells_worker: worker.Worker) -> None:
         self._walls = walls
+        self._worker = cells_worker
         self._control = control
         control.setblocking(False)
         self._cells: dict[int, int] = {}  # cell -> pid
@@ -156,7 +157,7 @@ class Server:
                 os.write(group, b"0")
             _fresh_process(descriptors[:3], keep=[self._walls.rules, asked.fileno() if asked else 0])
             self._walls.around_cell(slot, asked, user)
-            worker.start(self._walls.plan["output_chars"])
+            worker.start(self._worker)
         except BaseException:
             traceback.print_exc()
             code = 70
@@ -392,6 +393,8 @@ def main() -> None:
         for name in [name for name in sys.modules if name.partition(".")[0] == "toolenvs"]:
             del sys.modules[name]
         sys.argv = [""]
+        ready = worker.Worker(plan["output_chars"])
+        ready.rehearse()
         walls.measure()
         failure = _trial(walls)
     except Exception as error:
@@ -405,5 +408,5 @@ def main() -> None:
     gc.freeze()
     _collapse_heap()
     control.send(wire.REPORT.pack(wire.READY, 0, 0))
-    Server(walls, control).serve()
+    Server(walls, control, ready).serve()
     os._exit(0)  # nothing here is worth an orderly end; cells go with the namespace or by their parent-death signal
