@@ -61,7 +61,6 @@ def memory_mb(pids: set[int]) -> float:
 def snapshot() -> dict[str, Any]:
     """Things that must be the same afterwards: each a set of names or a number."""
     own = os.getpid()
-    hierarchies = Path("/sys/fs/cgroup").glob("**/toolenvs-*") if os.path.isdir("/sys/fs/cgroup") else ()
     ipc = {}
     for kind in ("shm", "sem", "msg"):
         try:
@@ -72,7 +71,12 @@ def snapshot() -> dict[str, Any]:
         "processes": descendants(),
         "descriptors": {name for name in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{name}")},
         "mounts": len(Path("/proc/self/mountinfo").read_text().splitlines()),
-        "cgroups": {str(path) for path in hierarchies if path.name.startswith(f"toolenvs-{own}-")},
+        "cgroups": {
+            f"{folder}/{name}"
+            for folder, inner, _ in os.walk("/sys/fs/cgroup")
+            for name in inner
+            if name.startswith(f"toolenvs-{own}-")
+        },
         "sockets": _sockets_of(own),
         "shared memory": set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set(),
         "System V objects": ipc,

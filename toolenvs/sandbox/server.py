@@ -166,7 +166,10 @@ class Server:
     def _receive(self, limit_s: float) -> tuple[int, int, int, str]:
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
-        data = self._socket.recv(wire.MAX_REPORT_BYTES) if poll.poll(limit_s * 1000) else b""
+        data = b""
+        with contextlib.suppress(ConnectionResetError):  # killed with orders unread
+            if poll.poll(limit_s * 1000):
+                data = self._socket.recv(wire.MAX_REPORT_BYTES)
         if len(data) < wire.REPORT.size:
             self.dead = True
             code = self.process.poll()
