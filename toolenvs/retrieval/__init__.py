@@ -21,6 +21,9 @@ __all__ = ["BACKENDS", "Hit", "Passage", "Retriever", "index", "open", "read_cor
 
 BACKENDS = {
     "bm25": "toolenvs.retrieval.bm25:Bm25",
+    "lucene": "toolenvs.retrieval.lucene:Lucene",
+    "dense": "toolenvs.retrieval.dense:Dense",
+    "hybrid": "toolenvs.retrieval.hybrid:Hybrid",
 }
 """Name -> module and class, imported when asked for."""
 

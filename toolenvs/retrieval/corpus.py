@@ -58,7 +58,7 @@ def read_corpus(path: Path, progress: Progress | None = None) -> Iterator[Passag
     else:
         raise ConfigError(f"{path} is neither .jsonl (or .jsonl.gz) nor .parquet: convert it, one passage a row")
     for where, row in rows:
-        yield _passage(row, f"{path}, row {where}")
+        yield parse_passage(row, f"{path}, row {where}")
 
 
 def _json_lines(path: Path, progress: Progress | None) -> Iterator[tuple[int, Any]]:
@@ -94,7 +94,12 @@ def _parquet(path: Path, progress: Progress | None) -> Iterator[tuple[int, Any]]
                 progress(number, total)
 
 
-def _passage(row: Any, where: str) -> Passage:
+def parse_passage(row: Any, where: str) -> Passage:
+    """The passage in one row of any of the formats.
+
+    Raises:
+        ConfigError: the row has no id or no text; `where` says which it is.
+    """
     if not isinstance(row, Mapping):
         raise ConfigError(f"{where} is no object with the keys id and contents, or _id, title and text")
     key = row.get("id", row.get("_id"))

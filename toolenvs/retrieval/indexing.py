@@ -9,8 +9,10 @@ from toolenvs.errors import ConfigError, did_you_mean
 from toolenvs.retrieval.corpus import read_corpus
 from toolenvs.retrieval.store import Store, write_store
 
-BUILDERS = {
+BUILDERS: dict[str, tuple[str, dict[str, Any]]] = {
     "bm25": ("toolenvs.retrieval.bm25", {"k1": 0.9, "b": 0.4, "processes": None}),
+    "lucene": ("toolenvs.retrieval.lucene", {"threads": 1, "heap": "2g", "jar": None}),
+    "dense": ("toolenvs.retrieval.dense", {"encoder": "wordllama", "encoder_options": None, "kind": "exact"}),
 }
 """Name -> module with a function `build`, and its options with their defaults."""
 

@@ -3,7 +3,7 @@
     python tests/retrieval/recording/wordbreak.py JAR OUT
 
 JAR is the jar inside the wheel of pyserini 0.25.0; needs pyjnius. Each code point is put into probe strings, and what
-becomes of them tells its class. The letters of the classes are explained in toolenvs/retrieval/analysis/words.py.
+becomes of them tells its class. The letters of the classes are explained in toolenvs/retrieval/analysis/boundaries.py.
 """
 
 import sys

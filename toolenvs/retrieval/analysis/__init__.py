@@ -3,8 +3,8 @@
 Words, less a possessive 's, in lower case, less 33 stop words, stemmed by Porter's algorithm.
 """
 
+from toolenvs.retrieval.analysis.boundaries import words
 from toolenvs.retrieval.analysis.porter import stem
-from toolenvs.retrieval.analysis.words import words
 
 __all__ = ["STOP_WORDS", "Terms", "term_of", "terms", "words"]
 

@@ -13,7 +13,7 @@ from toolenvs.errors import ConfigError, MissingExtraError, RetrievalError
 from toolenvs.retrieval import analysis
 from toolenvs.retrieval.base import Hit, Retriever
 from toolenvs.retrieval.bm25 import rank, similarity
-from toolenvs.retrieval.bm25.build import PART, build
+from toolenvs.retrieval.bm25.builder import PART, build
 from toolenvs.retrieval.bm25.postings import Postings
 from toolenvs.retrieval.folder import manifest_of
 from toolenvs.retrieval.store import REMEDY, Store

@@ -34,16 +34,19 @@ def length_bytes(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
 def inverses(k1: float, b: float, average: float) -> Floats:
     """[256] what a term frequency is multiplied by, for each length byte."""
     one, k, share, mean = np.float32(1), np.float32(k1), np.float32(b), np.float32(average)
-    return one / (k * ((one - share) + share * LENGTHS.astype(np.float32) / mean))
+    found: Floats = one / (k * ((one - share) + share * LENGTHS.astype(np.float32) / mean))
+    return found
 
 
 def idf(passages: int, frequencies: npt.NDArray[np.int64]) -> Floats:
     """[T] inverse document frequency of terms that `frequencies` of `passages` hold."""
     odds = (passages - frequencies + 0.5) / (frequencies + 0.5)
-    return np.log(1 + odds).astype(np.float32)
+    found: Floats = np.log(1 + odds).astype(np.float32)
+    return found
 
 
 def scores(weights: Floats | np.float32, counts: npt.NDArray[np.unsignedinteger], inverse: Floats) -> Floats:
     """[P] what a term of `weights` adds to passages that hold it `counts` times."""
-    found: Floats = np.subtract(weights, weights / (np.float32(1) + counts.astype(np.float32) * inverse), dtype=np.float32)
+    divisor = np.float32(1) + counts.astype(np.float32) * inverse
+    found: Floats = np.subtract(weights, weights / divisor, dtype=np.float32)
     return found
