@@ -40,6 +40,8 @@ class ToolCall:
     """"ok", a word of the tool's for what went wrong, "refused" (budget spent), or "infrastructure"."""
     seconds: float = field(compare=False)
     """Wall-clock time; equal calls need not take equally long."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """Figures and files that a program left, by name; never shown to the policy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,6 +241,7 @@ class Episode:
             result=observation.content,
             status=result.status,
             seconds=time.perf_counter() - started_s,
+            files=result.data.get("files", {}),
         )
         if self.meter.overdue:
             return await self._finish(written, ending="deadline", calls=(made,))

@@ -2,14 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from toolenvs.blueprint import Blueprint
 from toolenvs.episode import Episode, Turn
 from toolenvs.errors import InfrastructureError
 from toolenvs.rollout.agent import Action, Agent, Request
-from toolenvs.rollout.trajectory import CallRecord, Trajectory
+from toolenvs.rollout.trajectory import MAX_FILES_BYTES, CallRecord, Trajectory
 from toolenvs.tasks.task import Task
 from toolenvs.tokens import TokenTranscript, cut_at_stop
 from toolenvs.transcript import Author
@@ -115,6 +115,7 @@ class _Record:
     terms: dict[str, float] = field(default_factory=dict)
     calls: list[CallRecord] = field(default_factory=list)
     fault: str | None = None
+    files_room: int = MAX_FILES_BYTES
     tokenized: bool = True
     """False once an agent answered with text, whose tokens nobody sampled."""
 
@@ -173,9 +174,19 @@ class _Record:
                 result=call.result,
                 status=call.status,
                 seconds=call.seconds,
+                files=self.keep(call.files),
             )
             for call in turn.calls
         ]
+
+    def keep(self, files: Mapping[str, bytes]) -> dict[str, bytes]:
+        """The files that there is room for, the first ones first."""
+        kept: dict[str, bytes] = {}
+        for name, content in files.items():
+            if len(content) <= self.files_room:
+                kept[name] = content
+                self.files_room -= len(content)
+        return kept
 
     def trajectory(self, key: str, group: str, started_s: float, *, ending: str, fault: str | None) -> Trajectory:
         episode = self.episode

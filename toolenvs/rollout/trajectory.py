@@ -1,10 +1,14 @@
 """`Trajectory`: an episode as training, evaluation and the viewer share it."""
 
-from dataclasses import asdict, dataclass, field
+import base64
+from dataclasses import dataclass, field
 from typing import Any
 
 from toolenvs.tokens import TokenTranscript
 from toolenvs.transcript import Author, Segment, Transcript
+
+MAX_FILES_BYTES = 2 << 20
+"""Of one episode's figures and files; what would go beyond it is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +21,19 @@ class CallRecord:
     result: str
     status: str
     seconds: float
+    files: dict[str, bytes] = field(default_factory=dict)
+    """Figures and files that a program left, by name, as far as `MAX_FILES_BYTES` reaches."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; files are written in base 64."""
+        files = {name: base64.b64encode(content).decode() for name, content in self.files.items()}
+        return {name: getattr(self, name) for name in _CALL} | ({"files": files} if files else {})
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "CallRecord":
+        """The inverse of `to_json`."""
+        files = {name: base64.b64decode(text, validate=True) for name, text in data.get("files", {}).items()}
+        return cls(**{**data, "files": files})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +82,9 @@ class Trajectory:
         """Plain values for a line of JSON."""
         data = {name: getattr(self, name) for name in _PLAIN}
         data["golds"], data["turn_rewards"] = list(self.golds), list(self.turn_rewards)
-        data["transcript"] = [
-            [s.author.value, s.text, s.turn, s.scored, s.verbatim] for s in self.transcript.segments
-        ]
+        data["transcript"] = [[s.author.value, s.text, s.turn, s.scored, s.verbatim] for s in self.transcript.segments]
         data["tokens"] = self.tokens.to_json() if self.tokens else None
-        data["calls"] = [asdict(call) for call in self.calls]
+        data["calls"] = [call.to_json() for call in self.calls]
         return data
 
     @classmethod
@@ -89,10 +104,11 @@ class Trajectory:
             **plain,
             transcript=Transcript().append(segments),
             tokens=TokenTranscript.from_json(data["tokens"]) if data["tokens"] else None,
-            calls=tuple(CallRecord(**call) for call in data["calls"]),
+            calls=tuple(map(CallRecord.from_json, data["calls"])),
         )
 
 
+_CALL = ("turn", "tool", "arguments", "result", "status", "seconds")
 _PLAIN = (
     "key",
     "group",

@@ -9,7 +9,7 @@ import time
 from typing import Literal
 
 from toolenvs.errors import SandboxError
-from toolenvs.sandbox import wire
+from toolenvs.sandbox import outputs, wire
 from toolenvs.sandbox.cgroups import Slot, Slots
 from toolenvs.sandbox.limits import Limits
 from toolenvs.sandbox.result import Result, Status
@@ -178,6 +178,7 @@ class Exchange:
         self._timeout_s = timeout_s
         self._started_s = time.monotonic()
         self._answer = bytearray()
+        self._files: dict[str, bytes] = {}
         self._streams = {cell.out: bytearray(), cell.err: bytearray()}
         self._max_bytes = 4 * limits.output_chars + 2 * _READ_BYTES
         self._interrupted = False
@@ -235,9 +236,11 @@ class Exchange:
         value: str | None = None
         error: str | None = None
         truncated = False
+        files: dict[str, bytes] = {}
         late = f"TimeoutError: the program ran longer than {self._timeout_s:g} s"
         if self._ending == "answered":
             status, truncated, value, error = self._parsed()
+            files = self._files
             if self._interrupted:
                 status, error, value = "timeout", late, None
         elif self._ending == "timeout":
@@ -269,7 +272,7 @@ class Exchange:
         truncated = truncated or len(out) > limit or len(err) > limit
         self.cell.fresh = False
         seconds = time.monotonic() - self._started_s
-        return Result(status, out[:limit], err[:limit], value, error, truncated, seconds)
+        return Result(status, out[:limit], err[:limit], value, error, truncated, seconds, files=files)
 
     def refusal(self) -> str | None:
         """After a request to branch: why it was refused, or None."""
@@ -286,7 +289,7 @@ class Exchange:
         return out, err
 
     def _body(self) -> list[bytes]:
-        """The value, the error, the ends of stdout and stderr."""
+        """The value, the error, the ends of stdout and stderr, the block of files."""
         parts, at = [], wire.ANSWER.size
         for size in wire.ANSWER.unpack_from(self._answer)[4:]:
             parts.append(bytes(self._answer[at : at + size]))
@@ -342,12 +345,17 @@ class Exchange:
             magic != wire.ANSWER_MAGIC
             or nonce != self._nonce
             or status > wire.REFUSED
-            or max(sizes) > self._max_bytes
+            or max(sizes[:-1]) > self._max_bytes
+            or sizes[-1] > outputs.MAX_PACKED_BYTES
             or len(self._answer) > size
         ):
             self._ending = "garbage"
         elif len(self._answer) == size:
-            self._ending = "answered"
+            try:
+                self._files = outputs.unpack(self._body()[4])
+                self._ending = "answered"
+            except ValueError:
+                self._ending = "garbage"
 
     def _read_stream(self, descriptor: int) -> None:
         stream = self._streams[descriptor]

@@ -1,6 +1,7 @@
 """What one run of a program gave."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 Status = Literal["ok", "error", "timeout", "memory", "output", "crashed"]
@@ -28,3 +29,6 @@ class Result:
     state_lost: bool = False
     """Of a session: what earlier runs left in its interpreter is gone. It ended with this run, or had ended before it
     without a result that told so (a run that was cancelled or failed). Every loss is told once."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """What the program left, by plain names: its figures ("figure-1.png", ...: shown, or open at its end), and the
+    files that it wrote to its working directory. At most 16, and 8 MB together."""

@@ -5,7 +5,7 @@ host -> fork server   ORDER, one datagram; SPAWN carries the cell's control, std
 fork server -> host   REPORT, one datagram; READY and FAILED are followed by text
 host -> cell          REQUEST, the program, its standard input
 cell -> host          one HELLO byte when its walls stand; then for each request ANSWER, value, error, and what of
-                      stdout and stderr did not go through their channels before
+                      stdout and stderr did not go through their channels before, and a block of files (see `outputs`)
 """
 
 import struct
@@ -25,6 +25,6 @@ REQUEST_MAGIC = 0x54454E31
 
 OK, ERROR, MEMORY, REFUSED = 0, 1, 2, 3
 TRUNCATED, HAS_VALUE, HAS_ERROR = 1, 2, 4  # flags of an answer
-ANSWER = struct.Struct("<IQBBIIII")  # magic, nonce, status, flags, bytes of value, of error, of stdout, of stderr
+ANSWER = struct.Struct("<IQBBIIIII")  # magic, nonce, status, flags, bytes of value, error, stdout, stderr, files
 ANSWER_MAGIC = 0x54454E41
 MAX_ERROR_CHARS = 4_096

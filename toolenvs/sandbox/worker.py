@@ -23,6 +23,7 @@ import types
 from typing import Any
 
 from toolenvs.sandbox import seccomp, wire
+from toolenvs.sandbox.outputs import Outputs
 
 CONTROL_FD = 3
 _BUFFER_BYTES = 8_192
@@ -119,8 +120,9 @@ class Bytes(io.RawIOBase):
 class Worker:
     """The read-run-answer loop of one cell."""
 
-    def __init__(self, output_chars: int) -> None:
+    def __init__(self, output_chars: int, folder: str | None) -> None:
         self._output_chars = output_chars
+        self._outputs = Outputs(folder)
         self._interruptible_s = float("inf")
         self._cells = 0
         self._control: socket.socket
@@ -140,8 +142,8 @@ class Worker:
         for code in programs:
             _, _, flags, _, seed, timeout_s, _, _ = wire.REQUEST.unpack(header)
             reseed(seed)
-            status, truncated, value, error, out, err = self._run(code, b"", timeout_s, bool(flags))
-            _frame(0, status, truncated, value, error, out, err)
+            status, truncated, value, error, out, err, files = self._run(code, b"", timeout_s, bool(flags))
+            _frame(0, status, truncated, value, error, out, err, files)
         sys.stdin, sys.stdout, sys.stderr = streams
         self._cells = 0
         for number in range(len(programs)):
@@ -183,11 +185,12 @@ class Worker:
 
     def _run(
         self, code: str, stdin: bytes, timeout_s: float, final: bool
-    ) -> tuple[int, bool, str | None, str | None, bytes, bytes]:
+    ) -> tuple[int, bool, str | None, str | None, bytes, bytes, bytes]:
         """Run a program.
 
         Returns:
-            Its status, whether output was cut, the repr of its last expression, its error, the ends of its streams.
+            Its status, whether output was cut, the repr of its last expression, its error, the ends of its streams,
+            its files.
         """
         self._cells += 1
         out, err = Stream(1, self._output_chars), Stream(2, self._output_chars)
@@ -197,29 +200,35 @@ class Worker:
         value: str | None = None
         failure: BaseException | None = None
         status, error = wire.OK, None
+        files, files_lost = b"", False
         try:
             # An interrupt in the first half of its time was meant for the program before.
             self._interruptible_s = time.monotonic() + timeout_s / 2
             try:
                 value = self._execute(code)
+                self._outputs.draw(err)  # before exit hooks, one of which closes all figures
                 if final:
                     _finish()
             except BaseException as raised:
                 failure = raised
+                if not isinstance(raised, KeyboardInterrupt):
+                    self._outputs.draw(err)
                 if final:
                     _finish()
             if failure is not None:
                 status, error = _report(failure, err)
+            if not isinstance(failure, KeyboardInterrupt):
+                files, files_lost = self._outputs.collect()
         except BaseException as raised:  # the limit was met while a value or a traceback was being written
             status = wire.MEMORY if isinstance(raised, MemoryError) else wire.ERROR
             error = type(failure or raised).__name__
         finally:
             self._interruptible_s = float("inf")
         failure = None
-        truncated = out.truncated or err.truncated
+        truncated = out.truncated or err.truncated or files_lost
         if value is not None and len(value) > self._output_chars:
             value, truncated = value[: self._output_chars], True
-        return status, truncated, value, error, out.take(), err.take()
+        return status, truncated, value, error, out.take(), err.take(), files
 
     def _execute(self, code: str) -> str | None:
         name = f"<cell {self._cells}>"
@@ -277,6 +286,7 @@ class Worker:
         if numpy_state is not None:
             sys.modules["numpy"].random.set_state(numpy_state)
         _own_folder()
+        self._outputs.folder = os.getcwd()
         os.write(hello, wire.HELLO)
         os.close(hello)
         self._control.sendall(wire.HELLO)
@@ -290,14 +300,15 @@ def _frame(
     error: str | None = None,
     out: bytes = b"",
     err: bytes = b"",
+    files: bytes = b"",
 ) -> bytes:
     """The answer to a request."""
     flags = truncated * wire.TRUNCATED | (value is not None) * wire.HAS_VALUE | (error is not None) * wire.HAS_ERROR
     value_bytes = (value or "").encode("utf-8", "backslashreplace")
     error_bytes = (error or "").encode("utf-8", "backslashreplace")
-    sizes = len(value_bytes), len(error_bytes), len(out), len(err)
+    sizes = len(value_bytes), len(error_bytes), len(out), len(err), len(files)
     header = wire.ANSWER.pack(wire.ANSWER_MAGIC, nonce, status, flags, *sizes)
-    return b"".join((header, value_bytes, error_bytes, out, err))
+    return b"".join((header, value_bytes, error_bytes, out, err, files))
 
 
 def reseed(seed: int) -> None:

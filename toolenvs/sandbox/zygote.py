@@ -393,7 +393,7 @@ def main() -> None:
         for name in [name for name in sys.modules if name.partition(".")[0] == "toolenvs"]:
             del sys.modules[name]
         sys.argv = [""]
-        ready = worker.Worker(plan["output_chars"])
+        ready = worker.Worker(plan["output_chars"], "/tmp" if walls.private else None)
         ready.rehearse()
         walls.measure()
         failure = _trial(walls)

@@ -126,7 +126,13 @@ class Session:
             else:
                 result, lost = await self._stateful(code)
         seconds = time.perf_counter() - started_s
-        data = {"stdout": result.stdout, "stderr": result.stderr, "value": result.value, "truncated": result.truncated}
+        data = {
+            "stdout": result.stdout,
+            "stderr": result.stderr,
+            "value": result.value,
+            "truncated": result.truncated,
+            "files": result.files,
+        }
         text = _shown(result, options)
         if lost:
             text = f"{text.rstrip()}\n{options.on_lost}".lstrip("\n")

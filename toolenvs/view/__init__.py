@@ -27,6 +27,9 @@ __all__ = ["LIMIT", "TokenCodec", "html", "write"]
 LIMIT = 200
 """Episodes that are embedded where the caller names no other number."""
 _MAX_BYTES_OF_CHARACTER = 4
+_SHOWN_BYTES = 2_000
+_IMAGES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
+"""How files of each kind begin: by what they are, not by what they are called."""
 _CONTROLS = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\t\n"} | {127: "\u2421"}
 _DIRECTIONS = {
     code: f"[U+{code:04X}]" for code in (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
@@ -85,7 +88,7 @@ def _page(trajectories: Iterable[Trajectory], title: str, limit: int, codec: Tok
     script, style = _asset("script.js"), render.CSS + _asset("style.css")
     parts = {
         "title": markup.escape(_plain(title)),
-        "policy": f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}",
+        "policy": f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}; img-src data:",
         "style": style,
         "data": json.dumps(_plain(data), separators=(",", ":")).replace("<", "\\u003c"),
         "script": script,
@@ -148,6 +151,7 @@ def _episode(trajectory: Trajectory, codec: TokenCodec | None) -> dict[str, Any]
                 "seconds": call.seconds,
                 "arguments": {name: _argument(value) for name, value in call.arguments.items()},
                 "result": call.result,
+                "files": [_file(name, content) for name, content in call.files.items()],
             }
             for call in trajectory.calls
         ],
@@ -181,6 +185,15 @@ def _pieces(ids: list[int], codec: TokenCodec) -> list[str]:
         pieces.append(text)
         waiting = ()
     return pieces
+
+
+def _file(name: str, content: bytes) -> dict[str, Any]:
+    """A file by its name; a picture whole, of a kind that can hold no script; of a text the beginning."""
+    image = next((kind for start, kind in _IMAGES.items() if content.startswith(start)), None)
+    if image is not None:
+        return {"name": name, "bytes": len(content), "image": f"{image};base64,{base64.b64encode(content).decode()}"}
+    beginning = content[:_SHOWN_BYTES].decode("utf-8", "replace")
+    return {"name": name, "bytes": len(content), "text": beginning if "\0" not in beginning else None}
 
 
 def _argument(value: Any) -> str:

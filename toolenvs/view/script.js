@@ -113,7 +113,9 @@ function calls(episode) {
   if (!episode.calls.length) return null;
   const rows = episode.calls.map(call => {
     const written = Object.entries(call.arguments).flatMap(([name, value]) => [make("div", {}, name), make("pre", {}, value)]);
-    const details = make("details", {}, make("summary", {}, "show"), ...written, make("div", {}, "result"), make("pre", {}, call.result || "(empty)"));
+    const details = make("details", {}, make("summary", {}, "show"), ...written, make("div", {}, "result"), make("pre", {}, call.result || "(empty)"),
+      ...call.files.flatMap(file));
+    if (call.files.some(({ image }) => image)) details.open = true;
     return make("tr", {},
       make("td", { class: "number" }, String(call.turn)), make("td", {}, call.tool),
       make("td", { class: call.status === "ok" ? "solved" : "wrong" }, call.status),
@@ -121,6 +123,12 @@ function calls(episode) {
   });
   const head = make("tr", {}, ...["turn", "tool", "status", "took", "call"].map(name => make("th", {}, name)));
   return make("section", {}, make("h3", {}, "Calls"), make("table", {}, head, ...rows));
+}
+
+function file({ name, bytes, image, text }) {
+  const caption = make("div", {}, `${name}, ${plural(bytes, "byte")}`);
+  if (image) return [caption, make("img", { src: `data:${image}`, alt: name })];
+  return text ? [caption, make("pre", {}, text)] : [caption];
 }
 
 function bar(episode) {

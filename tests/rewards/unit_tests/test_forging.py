@@ -64,7 +64,7 @@ def f(x): return True
     "writes answers of its own on the control channel": """
 import os, struct
 for nonce in (0, 1, 2**64 - 1):
-    os.write(3, struct.pack('<IQBBII', 0x54454E41, nonce, 0, 2, 4, 0) + b'true')
+    os.write(3, struct.pack('<IQBBIIIII', 0x54454E41, nonce, 0, 2, 4, 0, 0, 0, 0) + b'true')
 def f(x): return True
 """,
     "answers in the worker's place": """
