@@ -70,7 +70,7 @@ def snapshot() -> dict[str, Any]:
     return {
         "processes": descendants(),
         "descriptors": {name for name in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{name}")},
-        "mounts": len(Path("/proc/self/mountinfo").read_text().splitlines()),
+        "mounts": {line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()},
         "cgroups": {
             f"{folder}/{name}"
             for folder, inner, _ in os.walk("/sys/fs/cgroup")
