@@ -1,21 +1,31 @@
-"""Every snippet of the README runs, in order, in one namespace; every path and command that it names exists."""
+"""Every snippet of the README runs in a process of its own; every path and command that it names exists."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 _ROOT = Path(__file__).parent.parent
 _TEXT = (_ROOT / "README.md").read_text("utf-8")
+_SNIPPETS = re.findall(r"```python\n(.*?)^```$", _TEXT, re.DOTALL | re.MULTILINE)
 
 
-def test_python_snippets_run() -> None:
-    snippets = re.findall(r"```python\n(.*?)^```$", _TEXT, re.DOTALL | re.MULTILINE)
-    assert len(snippets) >= 5
-    namespace: dict[str, object] = {}
-    for number, snippet in enumerate(snippets, start=1):
-        exec(compile(snippet, f"README snippet {number}", "exec"), namespace)
-    assert "trajectories" in namespace
+@pytest.mark.parametrize("number", range(1, len(_SNIPPETS) + 1))
+def test_python_snippets_run_each_on_its_own(number: int, tmp_path: Path) -> None:
+    told = subprocess.run(
+        [sys.executable, "-W", "error", "-c", _SNIPPETS[number - 1]],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (told.returncode, told.stderr) == (0, "")
+
+
+def test_there_are_snippets() -> None:
+    assert len(_SNIPPETS) >= 6
 
 
 @pytest.mark.parametrize("target", re.findall(r"\]\(([^)#]+)\)", _TEXT))
