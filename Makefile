@@ -25,6 +25,7 @@ bench: $(VENV)/.installed
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt -e '.[all,dev]'
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps -c constraints.txt pyserini  # its jar
 	touch $@
 
 clean:

@@ -11,6 +11,7 @@
     └── InfrastructureError   never the model's failure: the episode ends as `infrastructure`
         ├── SandboxError      a code sandbox died, or its server cannot be reached
         │   └── IsolationError    no backend here reaches the configured `min_isolation`
+        ├── RetrievalError    an index cannot be used, or a retriever died
         ├── JudgeError        a judge could not come to a verdict
         └── EngineError       a generation engine failed
 """
@@ -66,6 +67,10 @@ class SandboxError(InfrastructureError):
 
 class IsolationError(SandboxError):
     """No backend on this machine reaches the configured `min_isolation`."""
+
+
+class RetrievalError(InfrastructureError):
+    """An index cannot be used, or a retriever died or cannot be reached."""
 
 
 class JudgeError(InfrastructureError):

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from toolenvs.cli import BAD_INPUT
 from toolenvs.cli.doctor import doctor
 from toolenvs.cli.eval import evaluate
+from toolenvs.cli.index import index
 from toolenvs.cli.list import list_pages
 from toolenvs.cli.play import play
 from toolenvs.cli.serve import app as serve
@@ -55,4 +56,5 @@ app.command("eval")(evaluate)
 app.command("train", context_settings={"ignore_unknown_options": True, "help_option_names": []})(train)
 app.command("view")(view)
 app.add_typer(serve, name="serve")
+app.command("index")(index)
 app.command("doctor")(doctor)
