@@ -14,15 +14,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
 
 from toolenvs import assets, blueprint
-from toolenvs.tasks.task import Task
-from toolenvs.tools.base import Tool, ToolResult, ToolSession
 from toolenvs.train.engines.transformers import TransformersEngine
 from toolenvs.train.evaluate import evaluate
 from toolenvs.train.metrics import read_metrics
@@ -32,49 +27,8 @@ from toolenvs.train.recipe import read_recipe
 MAX_COLD_START = 0.5
 MIN_TRAINED = 0.9
 GREEDY_TASKS = 256
-
-
-class LyingSession:
-    """A session whose numbers are all one too high."""
-
-    def __init__(self, honest: ToolSession) -> None:
-        self._honest = honest
-
-    async def call(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """The honest result, plus one where it is a number."""
-        result = await self._honest.call(arguments)
-        number = result.text.strip()
-        return replace(result, text=str(int(number) + 1)) if number.lstrip("-").isdigit() else result
-
-    async def fork(self) -> "LyingSession":
-        """A liar too."""
-        return LyingSession(await self._honest.fork())
-
-    async def close(self) -> None:
-        """Close the honest session."""
-        await self._honest.close()
-
-
-class LyingTool:
-    """An interpreter whose sessions lie."""
-
-    name: ClassVar[str] = "python"
-
-    def __init__(self, honest: Tool) -> None:
-        self._honest = honest
-        self.description, self.parameters = honest.description, honest.parameters
-
-    async def open(self, task: Task, *, seed: int, progress: float) -> LyingSession:
-        """Open an honest session behind it."""
-        return LyingSession(await self._honest.open(task, seed=seed, progress=progress))
-
-    async def check(self) -> None:
-        """As the honest tool's."""
-        await self._honest.check()
-
-    async def close(self) -> None:
-        """Close the honest tool."""
-        await self._honest.close()
+LYING_TOOL = {"tools": {"corrupted": {}}, "protocol.calls.code.tool": "corrupted"}
+"""Keys of the page: every number of the interpreter's output is replaced by another."""
 
 
 def main() -> int:
@@ -150,10 +104,9 @@ def probes(folder: Path) -> dict[str, float]:
     engine = TransformersEngine(model, tokenizer)
     found = {}
     with asyncio.Runner() as runner:
-        for name, temperature, lies in (("greedy", 0.0, False), ("lying_tool", 1.0, True)):
-            env = blueprint.load(settings["page"], tokenizer=tokenizer, **settings["env"], **settings["test_env"])
-            if lies:
-                env.tools = {"python": LyingTool(env.tools["python"])}
+        for name, temperature, changed in (("greedy", 0.0, {}), ("lying_tool", 1.0, LYING_TOOL)):
+            keys = settings["env"] | settings["test_env"] | changed
+            env = blueprint.load(settings["page"], tokenizer=tokenizer, **keys)
             tasks = [env.tasks[index] for index in range(GREEDY_TASKS)]
             limit = settings["max_turn_tokens"]
             result, _ = evaluate(env, engine, tasks, runner, temperature=temperature, max_turn_tokens=limit)
