@@ -4,7 +4,11 @@ import sys
 frame = sys._getframe()
 while not hasattr(frame.f_locals.get("self"), "serve"):
     frame = frame.f_back
-frame.f_locals["self"]._run = lambda *_: (0, False, "FORGED", None)
+worker = frame.f_locals["self"]
+honest = worker._run
+def lie(code, *rest):
+    return (0, False, "FORGED", None, *honest("pass", *rest)[4:])
+worker._run = lie
 #--- next cell
 6 * 7
 #--- new session
