@@ -67,12 +67,26 @@ def test_one_tree_for_all_controllers(tmp_path: Path) -> None:
     assert found == (2, frozenset({"cpu", "memory", "pids"}), own)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user is told that root is needed: see the next test")
 def test_where_there_are_no_groups_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cgroups, "hierarchies", lambda *_: [])
     with pytest.raises(IsolationError, match="no memory controller is mounted here, no pids controller"):
         LocalBox(tier="hardened")
     with LocalBox() as box:
         assert box.tier != "hardened"
+
+    def unreadable(*_: str) -> list[cgroups.Hierarchy]:
+        raise FileNotFoundError(2, "No such file or directory", "/proc/self/cgroup")
+
+    monkeypatch.setattr(cgroups, "hierarchies", unreadable)
+    with pytest.raises(IsolationError, match="No such file or directory at /proc/self/cgroup"):
+        LocalBox(tier="hardened")
+
+
+def test_an_ordinary_user_is_told_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(IsolationError, match="only root can give each session a user of its own"):
+        LocalBox(tier="hardened")
 
 
 @needs_it

@@ -83,6 +83,8 @@ def hierarchies(memberships: str, mounts: str) -> list[Hierarchy]:
         if names not in groups or (version == 1 and not names):
             continue
         path = groups[names]
+        if path.startswith("/.."):  # outside this process's control group namespace
+            continue
         if root != "/":  # part of a tree: what lies above is not to be seen
             if path != root and not path.startswith(root + "/"):
                 continue
@@ -231,9 +233,10 @@ class Slots:
         self._closed = False
         self._janitor: subprocess.Popen[bytes] | None = None
         self._locks: list[int] = []
-        self._parents = self._find()
+        self._parents: dict[str, Path] = {}
         self._bases: dict[Path, Path] = {}
         try:
+            self._parents = self._find()
             self._make_bases()
             self._free.extend(self._make() for _ in range(ready))
         except OSError as error:
