@@ -47,7 +47,7 @@ def tree_cpu_s(box: LocalBox) -> float:
     for root in box.server_pids:
         pids = [root]
         children = Path(f"/proc/{root}/task/{root}/children").read_text().split()
-        if box.tier == "namespace":
+        if box.tier != "fork":
             pids += [int(pid) for pid in children]
         for pid in pids:
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
