@@ -21,10 +21,15 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP = 1, 4, 24
 PR_SET_NAME, PR_GET_NAME = 15, 16
 PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
 
+PR_GET_TID_ADDRESS = 40
+CLONE_PARENT, CLONE_CHILD_CLEARTID, CLONE_CHILD_SETTID = 0x8000, 0x00200000, 0x01000000
+
 MADV_COLLAPSE = 25
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
+_locked_libc = ctypes.PyDLL(None, use_errno=True)  # calls that keep Python's lock, as a fork must
+_locked_libc.syscall.restype = ctypes.c_long
 _NUMBERS = numbers()
 SUPPORTED = bool(_NUMBERS)
 MACHINE = platform.machine()
@@ -116,6 +121,39 @@ def enter_mapped_user_namespace(first: int, count: int) -> None:
         _, status = os.waitpid(helper, 0)
     if status:
         raise OSError(errno.EPERM, f"the users {first} to {first + count - 1} cannot be mapped into a user namespace")
+
+
+def thread_id_address() -> int:
+    """Where the C library keeps this thread's id; 0 where the kernel does not tell. The same in forked children."""
+    address = ctypes.c_ulong(0)
+    failed = _libc.prctl(PR_GET_TID_ADDRESS, ctypes.byref(address), *[ctypes.c_ulong(0)] * 3)
+    return 0 if failed else address.value
+
+
+def fork_sibling(thread_id_at: int) -> int:
+    """Fork a child of this process's own parent; the child's id, 0 in the child. For processes of one thread.
+
+    Args:
+        thread_id_at: from `thread_id_address`.
+
+    Raises:
+        OSError: the kernel or a filter refuses it.
+    """
+    settid = CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID if thread_id_at else 0
+    flags = CLONE_PARENT | settid | 17  # SIGCHLD
+    last = (0, thread_id_at) if MACHINE == "aarch64" else (thread_id_at, 0)
+    arguments = [ctypes.c_ulong(number) for number in (flags, 0, 0, *last)]
+    number = ctypes.c_long(_NUMBERS["clone"])
+    ctypes.pythonapi.PyOS_BeforeFork()
+    pid = int(_locked_libc.syscall(number, *arguments))
+    if pid == 0:
+        ctypes.pythonapi.PyOS_AfterFork_Child()
+        return 0
+    error = ctypes.get_errno()
+    ctypes.pythonapi.PyOS_AfterFork_Parent()
+    if pid < 0:
+        raise OSError(error, f"clone: {os.strerror(error)}")
+    return pid
 
 
 def collapse(start: int, length: int) -> None:

@@ -9,6 +9,7 @@ import errno
 import fcntl
 import struct
 from collections.abc import Iterable
+from functools import cache
 
 from toolenvs.sandbox import kernel
 from toolenvs.sandbox.syscalls import AUDIT_ARCH, numbers
@@ -236,6 +237,7 @@ def for_process(template: bytes, pid: int, *, forkable: bool = False) -> bytes:
     return code.replace(struct.pack("I", _FORK), struct.pack("I", _fail(errno.EPERM)))
 
 
+@cache
 def ask_before_forking() -> bytes:
     """A first filter under which every plain fork waits for the word of whoever holds the listener."""
     table = numbers()
@@ -251,6 +253,7 @@ def ask_before_forking() -> bytes:
     return b"".join(code)
 
 
+@cache
 def only_signal_nobody() -> bytes:
     """A second filter for a copied interpreter, whose first one still names the original as its own process."""
     table = numbers()

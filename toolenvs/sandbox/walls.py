@@ -111,6 +111,7 @@ class Walls:
         pages = int(os.pread(self._statm, 64, 0).split()[0])
         plan = self.plan
         self._plan_limits(pages * os.sysconf("SC_PAGE_SIZE") + plan["memory_mb"] * _MB)
+        seccomp.ask_before_forking(), seccomp.only_signal_nobody()  # made once, for every cell
         # These need not wait for the cell: a child has its parent's. Nothing here executes another program.
         os.umask(0o077)
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)

@@ -22,7 +22,7 @@ import traceback
 import types
 from typing import Any
 
-from toolenvs.sandbox import seccomp, wire
+from toolenvs.sandbox import kernel, seccomp, wire
 from toolenvs.sandbox.outputs import Outputs
 
 CONTROL_FD = 3
@@ -125,6 +125,7 @@ class Worker:
         self._outputs = Outputs(folder)
         self._interruptible_s = float("inf")
         self._cells = 0
+        self._thread_id_at = kernel.thread_id_address()
         self._control: socket.socket
         self._main = types.ModuleType("__main__")
         self._main.__dict__["__builtins__"] = builtins
@@ -256,22 +257,20 @@ class Worker:
                 os.close(descriptor)
             self._answer(nonce, wire.REFUSED, False, None, obstacle)
             return
-        state, numpy_state = random.getstate(), _numpy_state()
+        state = random.getstate()  # Python reseeds its own stream in a forked child; NumPy's is carried as it is
         signals = signal.pthread_sigmask(
             signal.SIG_BLOCK, signal.valid_signals()
         )  # none may interrupt an admitted fork
         try:
-            middle = os.fork()
-            if middle == 0:
-                _fork_and_vanish()
+            # The fork server is the copy's parent, as it is this process's: so it knows the copy's fate.
+            copied = kernel.fork_sibling(self._thread_id_at)
         except OSError as refused:
             signal.pthread_sigmask(signal.SIG_SETMASK, signals)
             for descriptor in descriptors:
                 os.close(descriptor)
             self._answer(nonce, wire.REFUSED, False, None, f"the copy was refused: {refused.strerror}")
             return
-        if middle:
-            os.waitpid(middle, 0)
+        if copied:
             signal.pthread_sigmask(signal.SIG_SETMASK, signals)
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -283,8 +282,6 @@ class Worker:
         seccomp.install(seccomp.only_signal_nobody())
         signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         random.setstate(state)
-        if numpy_state is not None:
-            sys.modules["numpy"].random.set_state(numpy_state)
         _own_folder()
         self._outputs.folder = os.getcwd()
         os.write(hello, wire.HELLO)
@@ -329,16 +326,6 @@ def _own_folder() -> None:
     os.chdir(folder)
 
 
-def _fork_and_vanish() -> None:
-    """Go on in a child whose parent is gone: the fork server adopts it, and so knows its fate."""
-    try:
-        if os.fork() == 0:
-            return
-    except OSError:
-        pass
-    os._exit(0)
-
-
 def _obstacle(expected: set[int]) -> str | None:
     """What makes this interpreter impossible to copy faithfully, or None."""
     if not os.path.exists("/proc/self/task"):
@@ -351,11 +338,6 @@ def _obstacle(expected: set[int]) -> str | None:
     if any(not name.startswith(".") for name in os.listdir(".")):
         return "the program has written files"
     return None
-
-
-def _numpy_state() -> Any:
-    numpy = sys.modules.get("numpy")
-    return None if numpy is None else numpy.random.get_state()
 
 
 def _finish() -> None:

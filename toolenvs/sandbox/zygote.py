@@ -57,6 +57,7 @@ class Server:
         self._slots: dict[int, int] = {}  # cell -> slot, the lowest free number
         self._families: dict[int, int] = {}  # copies and copied cells -> process that all of them stem from
         self._admitted: dict[int, int] = {}  # family -> forks that may still pass
+        self._unknown: dict[int, int] = {}  # family -> forks that passed, less copies that said hello
         self._doomed: dict[int, float] = {}  # copies to be killed when they say hello, or at that time
         self._asks: dict[int, tuple[int, socket.socket]] = {}  # descriptor -> cell whose listener comes there
         self._listeners: dict[int, tuple[int, seccomp.Listener]] = {}  # descriptor -> family and listener
@@ -91,7 +92,9 @@ class Server:
             for descriptor in listeners:
                 family, listener = self._listeners[descriptor]
                 if ready[descriptor] & select.POLLIN:
-                    self._admitted[family] = listener.answer(self._admitted.get(family, 0))
+                    admitted = self._admitted.get(family, 0)
+                    self._admitted[family] = listener.answer(admitted)
+                    self._unknown[family] = self._unknown.get(family, 0) + admitted - self._admitted[family]
                 else:  # nobody is left who could fork
                     self._poll.unregister(descriptor)
                     del self._listeners[descriptor]
@@ -175,7 +178,7 @@ class Server:
             self._poll.register(passed, select.POLLIN)
 
     def _admit(self, cell: int, parent: int, descriptor: int) -> None:
-        """Let `parent` fork twice: a copy whose own parent is gone belongs to this process."""
+        """Let `parent` fork once."""
         hello = socket.socket(fileno=descriptor)
         hello.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self._hellos[descriptor] = cell, hello
@@ -184,7 +187,7 @@ class Server:
         if family is None:
             return  # it ended; nobody will say hello
         self._families[parent] = self._families[cell] = family
-        self._admitted[family] = self._admitted.get(family, 0) + 2
+        self._admitted[family] = self._admitted.get(family, 0) + 1
 
     def _welcome(self, descriptor: int) -> None:
         """Learn from the kernel which process a copy is."""
@@ -198,6 +201,8 @@ class Server:
                 if pid and pid not in self._pids:
                     self._cells[cell] = pid
                     self._pids[pid] = cell
+                    family = self._families.get(cell, 0)
+                    self._unknown[family] = self._unknown.get(family, 0) - 1
                     self._enter_groups(cell, pid)
         self._leave_groups(cell)
         self._settle(self._families.get(cell, 0))
@@ -240,6 +245,8 @@ class Server:
         if not family or any(self._families.get(cell) == family for cell, _ in self._hellos.values()):
             return
         self._admitted.pop(family, None)
+        if not self._unknown.pop(family, 0):
+            return  # each fork that passed is a copy that is known
         for name in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError, IndexError):
                 with open(f"/proc/{name}/stat") as stat:
