@@ -5,6 +5,8 @@ import json
 import multiprocessing
 import random
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -214,6 +216,30 @@ def test_an_interrupted_build_leaves_the_old_index(folder: Path, tmp_path: Path)
     with retrieval.open(kept) as retriever, retrieval.open(folder) as before:
         assert retriever.fingerprint == before.fingerprint
         assert retriever.search(["lake"]) == before.search(["lake"])
+
+
+def test_a_build_that_was_killed_leaves_nothing_for_ever(tmp_path: Path) -> None:
+    script = "import os, sys; from toolenvs.retrieval import index; index(sys.argv[1], sys.argv[2], report=os._exit)"
+    script = script.replace("report=os._exit", "report=lambda *_: os._exit(9)")
+    corpus = str(write(tmp_path / "texts.jsonl", ["lake"] * 1200))
+    assert subprocess.run([sys.executable, "-c", script, corpus, str(tmp_path / "index")]).returncode == 9
+    assert [path.name for path in (tmp_path / "index").iterdir()] != []
+    with pytest.raises(RetrievalError, match="toolenvs index"):
+        retrieval.open(tmp_path / "index")
+    retrieval.index(corpus, tmp_path / "index")
+    assert sorted(path.name for path in (tmp_path / "index").iterdir()) == ["bm25", "passages"]
+
+
+def test_a_script_without_a_main_guard_can_build_with_many_processes(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\nfrom toolenvs import retrieval\nfrom toolenvs.retrieval.bm25 import builder\n"
+        "builder.PIECE_ROWS = 10\nretrieval.index(sys.argv[1], sys.argv[2], options={'processes': 3})\n"
+    )
+    corpus = write(tmp_path / "texts.jsonl", [f"lake {number}" for number in range(95)])
+    subprocess.run([sys.executable, str(script), str(corpus), str(tmp_path / "index")], check=True)
+    with retrieval.open(tmp_path / "index") as retriever:
+        assert [hit.id for hit in retriever.search(["lake 94"], 1)[0]] == ["94"]
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["the", ""]])

@@ -29,6 +29,9 @@ def building(folder: Path, part: str) -> Iterator[Path]:
     """A fresh folder to write `part` into, which takes its place in `folder` when the block ends without an error."""
     folder.mkdir(parents=True, exist_ok=True)
     place, fresh = folder / part, folder / f".{part}.{os.getpid()}.building"
+    for left in folder.glob(f".{part}.*.building"):  # by a build that was killed
+        if not _runs(int(left.name.split(".")[-2])):
+            shutil.rmtree(left, ignore_errors=True)
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir()
     try:
@@ -40,6 +43,16 @@ def building(folder: Path, part: str) -> Iterator[Path]:
         shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def seal(part: Path, manifest: Mapping[str, Any]) -> None:

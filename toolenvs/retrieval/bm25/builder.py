@@ -1,9 +1,10 @@
 """Build a BM25 index from stored passages, in pieces that are analysed in parallel and merged on disk."""
 
-import concurrent.futures
-import itertools
-import multiprocessing
+import contextlib
 import os
+import pickle
+import subprocess
+import sys
 import zlib
 from array import array
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from toolenvs.errors import RetrievalError
 from toolenvs.retrieval.analysis import Terms, words
 from toolenvs.retrieval.bm25 import similarity
 from toolenvs.retrieval.folder import building, seal
@@ -21,6 +23,7 @@ from toolenvs.retrieval.store import Store
 PART = "bm25"
 PIECE_ROWS = 20_000
 """Passages that are analysed and sorted in memory at a time."""
+_WORKER = [sys.executable, "-c", "from toolenvs.retrieval.bm25.builder import work; work()"]
 _known = Terms()
 
 
@@ -85,13 +88,39 @@ def pieces(folder: Path, rows: int, processes: int) -> Iterator[Piece]:
     if processes <= 1:
         yield from (analyse(folder, *span) for span in spans)
         return
-    context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(processes, mp_context=context) as pool:
-        waiting = [pool.submit(analyse, folder, *span) for span in spans[: 2 * processes]]
-        rest = iter(spans[2 * processes :])
-        while waiting:  # few at a time, for they are held in memory
-            yield waiting.pop(0).result()
-            waiting += [pool.submit(analyse, folder, *span) for span in itertools.islice(rest, 1)]
+    # programs of their own: multiprocessing would import the caller's script again, or fork its threads
+    workers = [subprocess.Popen(_WORKER, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(processes)]
+    try:
+        for number, span in enumerate(spans[:processes]):
+            _send(workers[number], (folder, *span))
+        for number in range(len(spans)):  # in turn, so that no more than one piece a worker waits in memory
+            worker = workers[number % processes]
+            assert worker.stdout is not None
+            try:
+                piece: Piece = pickle.load(worker.stdout)
+            except (EOFError, pickle.UnpicklingError):
+                raise RetrievalError(f"a process that analyses text ended early, with {worker.wait()}") from None
+            if number + processes < len(spans):
+                _send(worker, (folder, *spans[number + processes]))
+            yield piece
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.communicate()
+
+
+def _send(worker: "subprocess.Popen[bytes]", task: tuple[Path, int, int]) -> None:
+    assert worker.stdin is not None
+    pickle.dump(task, worker.stdin)
+    worker.stdin.flush()
+
+
+def work() -> None:
+    """What a worker process does: analyse the spans that it is sent, until there are no more."""
+    with contextlib.suppress(EOFError):
+        while True:
+            pickle.dump(analyse(*pickle.load(sys.stdin.buffer)), sys.stdout.buffer)
+            sys.stdout.buffer.flush()
 
 
 def build(
