@@ -72,10 +72,10 @@ class Program:
 
 
 PROGRAMS = (
-    Program("print", PRINT, ("ok", "4"), 10),
-    Program("eigenvalues", EIGENVALUES, ("ok", "found 200"), 2),
+    Program("print", PRINT, ("ok", "4"), 100),
+    Program("eigenvalues", EIGENVALUES, ("ok", "found 200"), 5),
     Program("loop", LOOP, ("ok", "total 1999998"), 1, rounds=5),
-    Program("solve", SOLVE, ("ok", "roots [2, 3]"), 1, rounds=8),
+    Program("solve", SOLVE, ("ok", "roots [2, 3]"), 5),
     Program("endless", ENDLESS, ("timeout", ""), 1, timeout_s=1.0, rounds=3),
 )
 

@@ -18,7 +18,8 @@ from typing import Any
 
 MAX_TEXT = 20_000
 """Characters of a program's output that are passed on; its length is told apart."""
-WARM_UP = 1
+WARM_UP, LEAST = 1, 3
+ENOUGH_S = 0.5
 
 
 class Driver:
@@ -37,22 +38,31 @@ class Driver:
     def time(
         self, variant: str, code: str, expected: list[str], timeout_s: float, repetitions: int, pause_s: float
     ) -> dict[str, Any]:
-        """Wall times in ms of runs whose answer is right, and the CPU time of each where it can be had."""
+        """Wall times in ms of runs whose answer is right, and the CPU time of each where it can be had.
+
+        Fewer than `repetitions` when they have taken `ENOUGH_S`.
+        """
         _, session = self._of(variant)
         times_ms = []
-        for number in range(WARM_UP * (timeout_s > 1) + repetitions):
-            if number == WARM_UP * (timeout_s > 1):
-                before_s = cpu_s()
+        warm_up = WARM_UP if timeout_s > 1 else 0
+        spent_s = 0.0
+        for number in range(warm_up + repetitions):
+            if number == warm_up:
+                before_s, spent_s = cpu_s(), 0.0
             if pause_s:
                 time.sleep(pause_s)
             started_s = time.perf_counter()
             status, text = session.run(code, timeout_s)
             times_ms.append((time.perf_counter() - started_s) * 1000)
+            spent_s += time.perf_counter() - started_s + pause_s
             if not (status == expected[0] and expected[1] in text):
                 raise RuntimeError(f"{variant}: {status} {text[:500]!r} instead of {expected}")
+            if number >= warm_up + LEAST and spent_s > ENOUGH_S:
+                break
         after_s = cpu_s()
-        spent_ms = None if before_s is None or after_s is None else (after_s - before_s) * 1000 / repetitions
-        return {"times_ms": times_ms[-repetitions:], "cpu_ms": spent_ms}
+        del times_ms[:warm_up]
+        cpu_ms = None if before_s is None or after_s is None else (after_s - before_s) * 1000 / len(times_ms)
+        return {"times_ms": times_ms, "cpu_ms": cpu_ms}
 
     def throughput(self, variant: str, code: str, sessions: int, seconds: float, start_limit_s: float) -> Any:
         """Calls a second of so many sessions side by side, and what it took to start them."""
