@@ -1,8 +1,9 @@
-"""How fast the local sandbox is: latencies, CPU per call, many calls at once.
+"""How fast the local sandbox is, each figure beside its goal: latencies, CPU per call, many sessions at once, memory.
 
     python benchmarks/sandbox.py [tier]
 
-Ratios and CPU figures travel between machines; wall times are this machine's.
+Ratios and CPU figures travel between machines; wall times are this machine's, and a quiet one's. CPU is that of this
+process and of the fork servers with all their children.
 """
 
 import asyncio
@@ -12,15 +13,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from toolenvs.sandbox.local import LocalBox
 
 PRINT = "print(2+2)"
+FULL = "import numpy, scipy, sympy\nprint(2+2)"
 SYMPY = "from sympy import *\nx = symbols('x')\nprint(solve(x**2 - 5*x + 6, x))"
+ARRAYS = "import numpy\nx = 1\narrays = [numpy.ones(1 << 20) for _ in range(6)]"  # 50 MB
+SESSIONS, CALLS = 64, 100
 
 
-def percentiles(name: str, call: Callable[[], object], count: int = 100, gap_s: float = 0.0) -> None:
+def latency(name: str, goal: str, call: Callable[[], object], count: int = 100, gap_s: float = 0.0) -> None:
+    """Print the percentiles of a call's wall time."""
     for _ in range(5):
         call()
         time.sleep(gap_s)
@@ -30,80 +36,130 @@ def percentiles(name: str, call: Callable[[], object], count: int = 100, gap_s: 
         call()
         times_ms.append((time.perf_counter() - started) * 1000)
         time.sleep(gap_s)
-    show(name, times_ms)
-
-
-def show(name: str, times_ms: list[float]) -> None:
     ordered = sorted(times_ms)
-    p95 = ordered[int(len(ordered) * 0.95)]
-    print(f"{name:52s} p50 {statistics.median(ordered):8.2f} ms   p95 {p95:8.2f} ms   min {ordered[0]:8.2f} ms")
+    p50, p95 = statistics.median(ordered), ordered[int(len(ordered) * 0.95)]
+    row(name, f"{p50:7.2f} / {p95:7.2f} ms", goal)
+
+
+def row(name: str, value: str, goal: str = "") -> None:
+    print(f"{name:58s} {value:>22s}   {goal}", flush=True)
+
+
+def fork_servers(box: LocalBox) -> list[int]:
+    """The processes that fork cells; below the fork tier each has one above it that only waits."""
+    return [inner for pid in box.server_pids for inner in ([pid] if box.tier == "fork" else children(pid))]
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def tree_cpu_s(box: LocalBox) -> float:
-    """CPU of this process and of the fork servers with all they have reaped."""
+    """CPU of this process, of the fork servers, of the cells that live and of all that have ended."""
     own = resource.getrusage(resource.RUSAGE_SELF)
     total = own.ru_utime + own.ru_stime
-    tick = 100.0
-    for root in box.server_pids:
-        pids = [root]
-        children = Path(f"/proc/{root}/task/{root}/children").read_text().split()
-        if box.tier != "fork":
-            pids += [int(pid) for pid in children]
-        for pid in pids:
+    servers = fork_servers(box)
+    for pid in {*box.server_pids, *servers, *(cell for server in servers for cell in children(server))}:
+        try:
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            total += sum(int(field) for field in fields[11:15]) / tick
+        except OSError:
+            continue
+        total += sum(int(field) for field in fields[11:15]) / 100
     return total
 
 
-def cpu_per_call(name: str, box: LocalBox, code: str, count: int = 150) -> None:
+def cpu_per_call(name: str, goal: str, box: LocalBox, code: str, count: int = 200) -> None:
     box.run(code)
+    time.sleep(0.5)
     before = tree_cpu_s(box)
     for _ in range(count):
         box.run(code)
-    time.sleep(0.1)
-    print(f"{name:52s} {1000 * (tree_cpu_s(box) - before) / count:8.2f} CPU-ms a call")
+    time.sleep(0.2)
+    row(name, f"{1000 * (tree_cpu_s(box) - before) / count:7.2f} CPU-ms", goal)
 
 
-async def asynchronous(box: LocalBox) -> None:
-    async with await box.asession() as session:
-        times_ms = []
-        for _ in range(200):
-            started = time.perf_counter()
-            await session.arun(PRINT)
-            times_ms.append((time.perf_counter() - started) * 1000)
-        show("stateful print, asynchronous", times_ms[10:])
-    for label, count in (("256 stateless prints at once", 256), ("the same again", 256)):
+def cold_latency(name: str, goal: str, box: LocalBox, code: str, count: int = 60) -> None:
+    """As `latency`, but each call finds no cell ready."""
+    pool = box._pools["full"]
+    times_ms = []
+    for _ in range(count):
+        while pool._ready:
+            pool._ready.popleft().kill()
+        time.sleep(0.02)
         started = time.perf_counter()
-        results = await asyncio.gather(*[box.arun(PRINT) for _ in range(count)])
-        assert all(result.stdout == "4\n" for result in results)
-        print(f"{label:52s} {time.perf_counter() - started:8.2f} s")
+        box.run(code)
+        times_ms.append((time.perf_counter() - started) * 1000)
+    ordered = sorted(times_ms)
+    row(name, f"{statistics.median(ordered):7.2f} / {ordered[int(count * 0.95)]:7.2f} ms", goal)
+
+
+def memory_of_sessions(box: LocalBox) -> None:
+    """The mean proportional share of idle sessions."""
+    pool_cells = {cell for server in fork_servers(box) for cell in children(server)}
+    shares_kb = []
+    for cell in pool_cells:
+        for line in Path(f"/proc/{cell}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                shares_kb.append(int(line.split()[1]))
+    row(f"idle session, mean of {len(shares_kb)} cells", f"{statistics.mean(shares_kb) / 1024:7.2f} MB PSS", "<= 4")
+
+
+def many_sessions(box: LocalBox) -> None:
+    sessions = [box.session() for _ in range(SESSIONS)]
+    for session in sessions:
+        session.run("x = 0")
+    if box.tier != "hardened":
+        memory_of_sessions(box)
+
+    def work(index: int) -> None:
+        for _ in range(CALLS):
+            sessions[index].run("x += 1\nprint(x)")
+
+    async def awork(index: int) -> None:
+        for _ in range(CALLS):
+            await sessions[index].arun("x += 1\nprint(x)")
+
+    async def all_at_once() -> None:
+        await asyncio.gather(*map(awork, range(SESSIONS)))
+
+    def threads() -> None:
+        with ThreadPoolExecutor(SESSIONS) as pool:
+            list(pool.map(work, range(SESSIONS)))
+
+    for name, go in (("a thread per session", threads), ("one event loop", lambda: asyncio.run(all_at_once()))):
+        before, started = tree_cpu_s(box), time.perf_counter()
+        go()
+        rate = SESSIONS * CALLS / (time.perf_counter() - started)
+        cpu_ms = 1000 * (tree_cpu_s(box) - before) / (SESSIONS * CALLS)
+        row(f"{SESSIONS} sessions, {name}", f"{rate:8.0f} calls/s", f">= 10000   ({cpu_ms:.3f} CPU-ms a call)")
+    for session in sessions:
+        session.close()
 
 
 def main() -> None:
     tier = sys.argv[1] if len(sys.argv) > 1 else None
     with LocalBox(tier=tier) as box:
-        print(f"tier {box.tier}")
-        bare = [sys.executable, "-I", "-S", "-c", PRINT]
-        percentiles("python -I -S in a subprocess", lambda: subprocess.run(bare, capture_output=True), 40)
+        print(f"tier {box.tier}; wall times as p50 / p95, goals behind")
+        bare = [sys.executable, "-I", "-S", "-c", "pass"]
+        latency("python -I -S -c pass in a subprocess", "", lambda: subprocess.run(bare), 40)
         with box.session() as session:
-            percentiles("stateful print", lambda: session.run(PRINT), 300)
-        percentiles("stateless print, 20 ms between requests", lambda: box.run(PRINT), gap_s=0.02)
-        percentiles("stateless print, back to back", lambda: box.run(PRINT))
-        percentiles("stateless sympy solve, 30 ms between requests", lambda: box.run(SYMPY), 40, gap_s=0.03)
-        percentiles("stateless sympy solve, back to back", lambda: box.run(SYMPY), 40)
-        cpu_per_call("stateless print", box, PRINT)
-        cpu_per_call("stateless sympy import", box, "import sympy")
-        asyncio.run(asynchronous(box))
-        if box.tier == "fork":  # it refuses forks
-            return
-        with box.session() as session:
+            latency("stateful print", "0.3 / 0.6", lambda: session.run(PRINT), 300)
+            latency("time-out of 50 ms", "70 at most", lambda: session.run("while True: pass", timeout_s=0.05), 20)
+        latency("stateless print, 20 ms between requests", "0.8 / 1.5", lambda: box.run(PRINT), gap_s=0.02)
+        cold_latency("stateless numpy, scipy, sympy imported, none ready", "6 / 10", box, FULL)
+        latency("stateless sympy solve, 30 ms between requests", "15", lambda: box.run(SYMPY), 40, gap_s=0.03)
+        cpu_per_call("stateless print", "3.5", box, PRINT)
+        cpu_per_call("stateless numpy, scipy, sympy imported", "5.5", box, FULL)
+        if box.tier != "fork":  # it refuses forks
+            with box.session() as session:
+                session.run(ARRAYS)
 
-            def fork_and_call() -> None:
-                with session.fork() as copy:
-                    copy.run("x")
+                def fork_and_call() -> None:
+                    with session.fork() as copy:
+                        copy.run("x")
 
-            session.run("x = 1")
-            percentiles("fork of a session, and its first call", fork_and_call, 40)
+                latency("fork of a session with 50 MB, and its first call", "4 / 8", fork_and_call, 40, gap_s=0.02)
+        many_sessions(box)
 
 
 if __name__ == "__main__":
