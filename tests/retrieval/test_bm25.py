@@ -143,6 +143,20 @@ async def test_asearch_runs_beside_the_loop(bm25: retrieval.Retriever) -> None:
     assert found[0][0][0].id == "tie-10"
 
 
+def test_a_forked_child_has_threads_of_its_own(folder: Path) -> None:
+    with retrieval.open(folder, kernel="numpy") as retriever:
+        expected = asyncio.run(retriever.asearch(["lake"], 1))
+
+        def child() -> None:
+            assert asyncio.run(retriever.asearch(["lake"], 1)) == expected
+            retriever.close()
+
+        process = multiprocessing.get_context("fork").Process(target=child)
+        process.start()
+        process.join(60)
+        assert process.exitcode == 0
+
+
 def test_passages_are_fetched_by_id(bm25: retrieval.Retriever) -> None:
     missing, stone, lake = bm25.fetch(["tie", "w3", "0"])
     assert missing is None

@@ -1,6 +1,7 @@
 """What every retriever can do, and what it finds."""
 
 import asyncio
+import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -41,6 +42,7 @@ class Retriever(ABC):
     """Threads that `asearch` uses: 1 where a search holds the interpreter's lock anyway."""
 
     _executor: ThreadPoolExecutor | None = None
+    _executor_pid: int = 0
 
     def search(self, queries: Sequence[str], k: int = 10) -> list[list[Hit]]:
         """For each query its best passages, best first, at most `k`; equal scores stand in order of their ids.
@@ -59,7 +61,8 @@ class Retriever(ABC):
 
     async def asearch(self, queries: Sequence[str], k: int = 10) -> list[list[Hit]]:
         """`search` in a thread, so that the event loop goes on meanwhile."""
-        if self._executor is None:
+        if self._executor is None or self._executor_pid != os.getpid():  # threads stay behind in a fork
+            self._executor_pid = os.getpid()
             self._executor = ThreadPoolExecutor(self.workers, thread_name_prefix=f"toolenvs-{self.backend}")
         return await asyncio.get_running_loop().run_in_executor(self._executor, self.search, queries, k)
 
@@ -73,8 +76,8 @@ class Retriever(ABC):
 
     def close(self) -> None:
         """Let go of files, threads and processes; a second call does nothing."""
-        if self._executor is not None and threading.current_thread() not in self._executor._threads:
-            self._executor.shutdown()
+        if self._executor is not None and self._executor_pid == os.getpid():
+            self._executor.shutdown(wait=not threading.current_thread().name.startswith("toolenvs-"))
         self._executor = None
 
     def __enter__(self) -> Self:
