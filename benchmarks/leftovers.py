@@ -78,7 +78,7 @@ def snapshot() -> dict[str, Any]:
             if name.startswith(f"toolenvs-{own}-")
         },
         "sockets": _sockets_of(own),
-        "shared memory": set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set(),
+        "shared memory": _shared_memory(),
         "System V objects": ipc,
         "files of cells": _files_of_cells(),
     }
@@ -92,6 +92,20 @@ def _sockets_of(pid: int) -> int:
         except OSError:
             continue
     return count
+
+
+def _shared_memory() -> set[str]:
+    """Names in /dev/shm; as root those of other users, since no cell is root and other programs of root's come and go."""
+    if not os.path.isdir("/dev/shm"):
+        return set()
+    found = set()
+    for entry in os.scandir("/dev/shm"):
+        try:
+            if os.geteuid() != 0 or entry.stat(follow_symlinks=False).st_uid != 0:
+                found.add(entry.name)
+        except OSError:
+            continue
+    return found
 
 
 def _files_of_cells() -> set[str]:
