@@ -38,14 +38,15 @@ def brute_force(texts: list[str], query: str, k: int) -> list[str]:
     average = np.float32(sum(map(len, full)) / len(full))
     codes = similarity.length_bytes(np.array([len(words) for words in split]))
     inverse = similarity.inverses(0.9, 0.4, float(average))[codes]
+    weights = {}
+    for word in query.split():
+        holders = np.array([sum(word in words for words in split)])
+        weights[word] = np.float32(query.split().count(word)) * similarity.idf(len(full), holders)[0]
     found = []
     for number, words in enumerate(split):
         total = 0.0
-        for word in dict.fromkeys(query.split()):
-            holders = sum(word in other for other in split)
+        for word, weight in weights.items():
             if word in words:
-                idf = similarity.idf(len(full), np.array([holders]))[0]
-                weight = np.float32(query.split().count(word)) * idf
                 total += float(weight - weight / (np.float32(1) + np.float32(words.count(word)) * inverse[number]))
         if total:
             found.append((-np.float32(total), str(number)))
