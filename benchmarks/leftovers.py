@@ -95,7 +95,7 @@ def _sockets_of(pid: int) -> int:
 
 
 def _shared_memory() -> set[str]:
-    """Names in /dev/shm; as root those of other users, since no cell is root and other programs of root's come and go."""
+    """Names in /dev/shm; as root those of other users, since no cell is root."""
     if not os.path.isdir("/dev/shm"):
         return set()
     found = set()
