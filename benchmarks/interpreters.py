@@ -506,6 +506,9 @@ def bars(rows: list[Row]) -> str:
         if name in of and (ratios := of[name].ratios_to(base, "print")):
             middle = statistics.median(ratios)
             parts.append(f"{name} {show(middle)} times, at least {bar}: {'holds' if middle >= bar else 'MISSED'}")
+            if "print" in base.cpu_ms and "print" in of[name].cpu_ms:  # which other load does not touch
+                mine, theirs = (statistics.median(row.cpu_ms["print"]) for row in (base, of[name]))
+                parts[-1] += f" ({show(theirs / mine)} times by CPU)"
     return f"Bars ({base.kind.name}, is faster to print than): " + "; ".join(parts)
 
 
