@@ -9,7 +9,10 @@ import toolenvs
 
 PACKAGE = Path(toolenvs.__file__).parent
 FLOORS = [
-    {"errors", "assets", "plugins", "schema", "loop", "transcript", "codec", "tokens", "budget", "spaces", "render"},
+    {
+        "errors", "assets", "plugins", "schema", "loop", "endpoint", "transcript", "codec", "tokens", "budget",
+        "spaces", "render",
+    },
     {"tasks", "world"},
     {"sandbox", "retrieval", "databases", "web"},
     {"protocols"},
