@@ -18,8 +18,9 @@ def test_terms_are_those_that_lucene_recorded(recorded: dict[str, Any]) -> None:
 
 @given(st.text("abzAZ019_:.,;'\"- \n\x00#*sS", max_size=60))
 def test_both_ways_to_divide_ascii_agree(text: str) -> None:
-    # text beyond ASCII goes through the table of classes; a letter at its end sends ASCII that way too
+    # text beyond ASCII goes through the table of classes, whole or in stretches; letters at its end send it there
     assert boundaries.words(text + " é") == [*boundaries.words(text), "é"]
+    assert boundaries.words(text + " é" * 60) == [*boundaries.words(text), *"é" * 60]
 
 
 @given(st.text(max_size=200))

@@ -1,7 +1,7 @@
 """Text to words, as Lucene's StandardTokenizer divides it: the word boundaries of Unicode's UAX #29, and emoji.
 
-ASCII text is divided by one regular expression. In other text every code point is first replaced by the letter of its
-class, and a regular expression over those letters finds the words. The classes are recorded from Lucene's own tokenizer
+ASCII is divided by one regular expression. In other text, every code point is first replaced by the letter of its class,
+and a regular expression over those letters finds the words. The classes are recorded from Lucene's own tokenizer
 (`wordbreak.txt`, which tests/retrieval/recording/wordbreak.py makes), so its version of Unicode is ours:
 
     L letter, Hangul too    H Hebrew letter    N digit         K Katakana      X joins, such as "_"
@@ -23,6 +23,7 @@ MAX_LENGTH = 255
 _ASCII = re.compile(
     r"_*[A-Za-z0-9]\w*(?:(?:(?<=[A-Za-z])[:.'](?=[A-Za-z])|(?<=[0-9])[.,;'](?=[0-9]))\w+)*", re.ASCII
 )
+_BEYOND_ASCII = re.compile(r"[!-~]*[^\x00-\x7f][^\x00-\x20]*")
 _E = "[EeVkZT]*"
 _X = f"X{_E}"
 _RUN = (
@@ -37,10 +38,26 @@ def words(text: str) -> list[str]:
     if text.isascii():
         found = _ASCII.findall(text)
         return found if max(map(len, found), default=0) <= MAX_LENGTH else list(_cut(_ASCII, text, text))
+    if len(text.encode("utf-8", "surrogatepass")) - len(text) > len(text) // 16:
+        return _by_class(text)
+    found, at = [], 0  # mostly ASCII: the rest lies in few stretches, which spaces keep apart
+    for stretch in _BEYOND_ASCII.finditer(text):
+        found += words(text[at : stretch.start()])
+        found += _by_class_remembered(stretch[0])
+        at = stretch.end()
+    return found + words(text[at:])
+
+
+def _by_class(text: str) -> list[str]:
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     classes = _table()[points].tobytes().decode("ascii")
     found = [text[match.start() : match.end()] for match in _CLASSES.finditer(classes)]
     return found if max(map(len, found), default=0) <= MAX_LENGTH else list(_cut(_CLASSES, classes, text))
+
+
+@functools.lru_cache(1 << 16)
+def _by_class_remembered(text: str) -> tuple[str, ...]:
+    return tuple(_by_class(text))
 
 
 def _cut(pattern: "re.Pattern[str]", classes: str, text: str) -> list[str]:
