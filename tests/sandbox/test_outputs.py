@@ -62,7 +62,14 @@ def test_a_figure_that_cannot_be_drawn_is_told(box: LocalBox) -> None:
 def test_programs_without_figures_import_nothing_for_them(box: LocalBox) -> None:
     code = "import sys\nprint([name for name in sys.modules if name.startswith(('matplotlib', 'PIL'))])"
     assert box.run(code).stdout == "[]\n"
-    assert box.run("import numpy\n" + code).stdout == "[]\n"
+    assert box.run("import numpy, sys\nprint('matplotlib.pyplot' in sys.modules)").stdout == "False\n"
+
+
+def test_the_list_of_fonts_is_made_before_and_holds_what_cells_can_read(box: LocalBox) -> None:
+    ready = "import sys\nprint('matplotlib.font_manager' in sys.modules)\n"
+    fonts = "import matplotlib.font_manager as fonts\nnames = {entry.fname for entry in fonts.fontManager.ttflist}\n"
+    read = "print(len(names) > 10, all(open(name, 'rb').read(1) != b'x' for name in names))"
+    assert box.run(ready + fonts + read).stdout == "True\nTrue True\n"
 
 
 def test_files_come_back_new_or_changed(box: LocalBox) -> None:

@@ -1,7 +1,7 @@
 """Figures and files that a program leaves: collected in the cell, read strictly by the host.
 
-In the cell nothing is imported for it: a hook waits until the program itself imports matplotlib. Figures are those that
-`show` is called for, and those left open at the end of a run; files are the regular ones, new or changed, of the
+In the cell nothing is imported for it: a hook waits until matplotlib is imported, by the fork server or by the program
+itself. Figures are those that `show` is called for, and those left open at the end of a run; files are the regular ones, new or changed, of the
 working directory (not of folders in it). On the way they are names and bytes, nothing else; the host checks every bound
 again.
 """
@@ -23,8 +23,8 @@ MAX_BYTES = 8 << 20
 _ENTRY = struct.Struct("<HI")  # bytes of the name, of the content
 MAX_PACKED_BYTES = MAX_BYTES + MAX_FILES * (_ENTRY.size + 512)
 _NAME = re.compile(r"\w(?:[\w .()+,=@~-]{0,126}\w)?")
-_HOOKED = ("matplotlib", "matplotlib.backend_bases")
-_ENVIRONMENT = {"MPLBACKEND": "Agg", "MATPLOTLIBRC": "/dev/null"}
+_HOOKED = ("matplotlib", "matplotlib.backend_bases", "matplotlib.font_manager")
+_ENVIRONMENT = {"MPLBACKEND": "Agg", "MATPLOTLIBRC": "/dev/null", "MPL_IGNORE_SYSTEM_FONTS": "1"}
 
 
 def pack(files: dict[str, bytes]) -> bytes:
@@ -166,11 +166,14 @@ class _Hook:
         return None
 
     def _prepare(self, module: Any) -> None:
-        if module.__name__ == "matplotlib":
-            if self._outputs.folder is None:  # it would look for a folder to write to, and find none
-                import logging
+        if module.__name__ == "matplotlib":  # it would look for a folder to write to, and find none
+            import logging
 
-                module.get_configdir = module.get_cachedir = lambda: "/nowhere"
-                logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
+            module.get_configdir = module.get_cachedir = lambda: "/nowhere"
+            logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
+        elif module.__name__ == "matplotlib.font_manager":  # a fork server may see fonts of the host, its cells do not
+            own, fonts = os.path.dirname(module.__file__), module.fontManager
+            for name in ("ttflist", "afmlist"):
+                setattr(fonts, name, [font for font in getattr(fonts, name) if str(font.fname).startswith(own)])
         else:
             module.FigureManagerBase.show = lambda manager: self._outputs.show(manager)

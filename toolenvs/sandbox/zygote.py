@@ -396,11 +396,11 @@ def main() -> None:
         walls = Walls(plan)
         walls.around_server()
         _prepare_imports(plan)
+        ready = worker.Worker(plan["output_chars"], "/tmp" if walls.private else None)
         _preload(plan)
         for name in [name for name in sys.modules if name.partition(".")[0] == "toolenvs"]:
             del sys.modules[name]
         sys.argv = [""]
-        ready = worker.Worker(plan["output_chars"], "/tmp" if walls.private else None)
         ready.rehearse()
         walls.measure()
         failure = _trial(walls)
