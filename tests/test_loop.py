@@ -9,6 +9,7 @@ import pytest
 
 from toolenvs import loop
 from toolenvs.env import ToolEnv
+from toolenvs.errors import TaskError
 
 
 async def _which() -> asyncio.AbstractEventLoop:
@@ -62,6 +63,9 @@ def test_an_environment_survives_an_interrupted_step() -> None:
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         env.step("<code>import time; time.sleep(30)</code>")
+    with pytest.raises(TaskError, match=r"has ended \(infrastructure\)"):  # half a turn cannot be taken back
+        env.step("<code>print(x)</code>")
+    env.reset()
     assert "42" in env.step("<code>print(6 * 7)</code>")[0]
     env.reset(seed=0)
     assert "42" in env.step("<code>print(6 * 7)</code>")[0]

@@ -39,7 +39,7 @@ def reason_of(env: Blueprint, *turns: str) -> Reason | None:
         ((f"{_ANSWER}{_CALL}", _ANSWER), Reason.LEFTOVER),
         ((_CALL, f"<code> stays open {_ANSWER}"), Reason.LEFTOVER),
         ((_CALL, f"{_ANSWER}{_ANSWER}"), Reason.LEFTOVER),
-        ((_CALL, f"<|im_start|>{_ANSWER}"), Reason.LEFTOVER),
+        ((_CALL, f"<|im_start|>{_ANSWER}"), Reason.FORGED),
         ((f"{_CALL}{_CALL}", _ANSWER), Reason.LEFTOVER),
     ],
 )
