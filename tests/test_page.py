@@ -97,3 +97,17 @@ def load_table() -> dict[str, object]:
     import tomllib
 
     return tomllib.loads(_TEXT)
+
+
+def test_options_of_a_term_are_overridden_by_the_terms_name() -> None:
+    overrides: dict[str, object]
+    for overrides in ({"wrong": -1}, {"reward.outcome.wrong": -1}):
+        [outcome] = load("SearchR1-v0", overrides).reward
+        assert outcome == {"term": "outcome", "wrong": -1}
+    for overrides, message in (
+        ({"reward.outcom.wrong": 1}, "'outcom' in 'reward.outcom.wrong' is not a table"),
+        ({"reward.wrong": 1}, "name the reward's term"),
+        ({"wrng": 1}, "unknown key 'wrng'"),
+    ):
+        with pytest.raises(PageError, match=message):
+            load("SearchR1-v0", overrides)

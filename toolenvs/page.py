@@ -100,7 +100,8 @@ def load(path: str | Path, overrides: Table | None = None) -> Page:
     Args:
         path: a bundled page's id (with or without "toolenvs/"), or a TOML file.
         overrides: by key: a section (`budget={"max_calls": 2}`, merged into the page's), a dotted name
-            (`{"budget.max_calls": 2}`), or a key that only one section has (`max_calls=2`).
+            (`{"budget.max_calls": 2}`, `{"reward.outcome.wrong": -1}`), or a key that only one section has
+            (`max_calls=2`), or none but one term of the reward (`wrong=-1`).
 
     Raises:
         PageError: no such page, or a key or value of it is wrong; the message names file and key.
@@ -137,7 +138,7 @@ def _override(table: dict[str, Any], key: str, value: Any, where: str) -> None:
     elif "." in key:
         path = _path(table, key)
     else:
-        homes = [home for home, keys in _leaves(table).items() if key in keys]
+        homes = [home for home, keys in _leaves(table).items() if key in keys] or _terms_with(table, key)
         if not homes:
             known = sections.keys() | {leaf for keys in _leaves(table).values() for leaf in keys}
             raise PageError(f"{where}: unknown key {key!r}; {did_you_mean(key, known)}")
@@ -146,10 +147,23 @@ def _override(table: dict[str, Any], key: str, value: Any, where: str) -> None:
             raise PageError(f"{where}: {key!r} stands in several sections: say {choices}")
         path = [*homes[0], key]
     for name in path[:-1]:
-        table = table.setdefault(name, {})
-        if not isinstance(table, dict):
+        table = _term(table, name) if isinstance(table, list) else table.setdefault(name, {})
+        if not isinstance(table, dict | list):
             raise PageError(f"{where}: {name!r} in {key!r} is not a table")
+    if not isinstance(table, dict):
+        raise PageError(f"{where}: {key!r}: name the reward's term, as in 'reward.outcome.correct'")
     table[path[-1]] = _merge(table.get(path[-1]), value)
+
+
+def _terms_with(table: Table, key: str) -> list[tuple[str, ...]]:
+    """The terms of the reward that have the option `key`."""
+    terms = [str(term.get("term")) for term in table.get("reward", ()) if isinstance(term, Mapping)]
+    return [("reward", term) for term in terms if key in _options("toolenvs.rewards.terms", term)]
+
+
+def _term(reward: list[Any], name: str) -> Any:
+    """The reward's table of that term; None where there is none."""
+    return next((term for term in reward if isinstance(term, dict) and term.get("term") == name), None)
 
 
 def _path(table: Table, key: str) -> list[str]:

@@ -10,13 +10,18 @@ class Imitations:
     """Finds the observation tag `<name>`, which only the environment may write.
 
     Tags count in any case, with attributes and stray spaces: a model reads them all alike. What stands between a pair
-    of `shields`, such as the tags of a call, belongs to the call.
+    of `shields`, such as the tags of a call, belongs to the call. Where the tag is not spelled `<name>` and `</name>`,
+    `spelled` says how.
     """
 
-    def __init__(self, name: str, shields: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(
+        self, name: str, shields: Sequence[tuple[str, str]] = (), spelled: tuple[str, str] | None = None
+    ) -> None:
         word = re.escape(name)
-        closing = rf"<[ \t]*/[ \t]*{word}[ \t]*>"
-        tags = rf"(?i:(?P<closing>{closing})|<[ \t]*{word}(?:[ \t/][^<>]*)?>)"
+        opening, closing = rf"<[ \t]*{word}(?:[ \t/][^<>]*)?>", rf"<[ \t]*/[ \t]*{word}[ \t]*>"
+        if spelled is not None:
+            opening, closing = map(re.escape, spelled)
+        tags = rf"(?i:(?P<closing>{closing})|{opening})"
         self._shield_ends = dict(shields)
         self._marks = re.compile("|".join([*map(re.escape, self._shield_ends), tags]))
         self._closing = re.compile(closing, re.IGNORECASE)

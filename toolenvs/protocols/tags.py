@@ -37,6 +37,10 @@ class Options:
     """The tag around feedback."""
     answer: str = "answer"
     """The tag around the final answer."""
+    open_mark: str = "<{tag}>"
+    """How a call or an observation is opened; `{tag}` is its tag. The answer's own tag is always `<answer>`."""
+    close_mark: str = "</{tag}>"
+    """How it is closed: R1-Searcher has `<|end_of_{tag}|>`."""
     opening: str = "\n<{tag}>\n"
     """Text before feedback; `{tag}` is the observation tag."""
     closing: str = "\n</{tag}>\n\n"
@@ -55,13 +59,19 @@ class Protocol:
         self._template = template
         tag = options.observation
         self._opening, self._closing = (text.replace("{tag}", tag) for text in (options.opening, options.closing))
-        stops = (*options.calls, options.answer) if options.answer_stops else options.calls
-        self.stop = tuple(f"</{name}>" for name in stops)
-        own = [f"{slash}{name}>" for name in (*options.calls, tag, options.answer) for slash in ("<", "</")]
+        self._marks = {name: self._spell(name) for name in (*options.calls, tag)}
+        self._marks[options.answer] = (f"<{options.answer}>", f"</{options.answer}>")
+        self._stops = (*options.calls, options.answer) if options.answer_stops else tuple(options.calls)
+        self.stop = tuple(self._marks[name][1] for name in self._stops)
+        own = [mark for name in (*options.calls, tag, options.answer) for mark in self._marks[name]]
         self.markers = (*own, *template.markers)
         self.targets = tuple((call.tool, call.argument) for call in options.calls.values())
         self.turn_end = ""
-        self._imitations = _forgery.Imitations(tag, [(f"<{name}>", f"</{name}>") for name in options.calls])
+        spelled = None if self._marks[tag] == (f"<{tag}>", f"</{tag}>") else self._marks[tag]
+        self._imitations = _forgery.Imitations(tag, [self._marks[name] for name in options.calls], spelled)
+
+    def _spell(self, name: str) -> tuple[str, str]:
+        return self._options.open_mark.replace("{tag}", name), self._options.close_mark.replace("{tag}", name)
 
     def parse(self, turn: str) -> Reply:
         """The first call that the turn closes, else the last answer."""
@@ -72,34 +82,35 @@ class Protocol:
             ]
         )
         text = _forgery.blank(turn, forged)
-        closed = [(text.find(f"</{name}>"), name) for name in self._options.calls if f"</{name}>" in text]
+        marks = self._marks
+        closed = [(text.find(marks[name][1]), name) for name in self._options.calls if marks[name][1] in text]
         if closed:
             end, name = min(closed)
             return self._call(name, text[:end], forged)
         own = self._options.answer
-        answer = answer_in(text, f"<{own}>", f"</{own}>")
+        answer = answer_in(text, *marks[own])
         if answer is None:
-            stops = [stop.strip("</>") for stop in self.stop]
-            opened = [(text.rfind(f"<{name}>"), name) for name in stops if f"<{name}>" in text]
+            opened = [(text.rfind(marks[name][0]), name) for name in self._stops if marks[name][0] in text]
             if opened:
                 start, name = max(opened)
                 if name != own:
-                    return self._call(name, text, forged, dropped_stop=f"</{name}>")
+                    return self._call(name, text, forged, dropped_stop=marks[name][1])
                 answer = text[start + len(own) + 2 :].strip()
                 return Reply(answer=answer, forged=forged, dropped_stop=f"</{own}>")
         return Reply(answer=answer, forged=forged)
 
     def _call(self, name: str, text: str, forged: tuple[tuple[int, int], ...], dropped_stop: str = "") -> Reply:
-        start = text.rfind(f"<{name}>")
+        opening, closing = self._marks[name]
+        start = text.rfind(opening)
         if start < 0:
-            return Reply(malformed=f"</{name}> closes no <{name}>", forged=forged)
+            return Reply(malformed=f"{closing} closes no {opening}", forged=forged)
         tag = self._options.calls[name]
-        content = text[start + len(name) + 2 :].replace("\0", "")
+        content = text[start + len(opening) :].replace("\0", "")
         if tag.fence:
             content = content.rpartition(f"{_FENCE}{tag.fence}")[2].replace(_FENCE, "")
         content = content.strip("\n") if tag.fence else content.strip()
         if not content.strip():
-            return Reply(malformed=f"<{name}> is empty", forged=forged, dropped_stop=dropped_stop)
+            return Reply(malformed=f"{opening} is empty", forged=forged, dropped_stop=dropped_stop)
         return Reply(calls=(Call(tag.tool, {tag.argument: content}),), forged=forged, dropped_stop=dropped_stop)
 
     def observation(self, call: Call | None, content: str) -> Observation:
@@ -112,7 +123,7 @@ class Protocol:
         content = str(call.arguments[tag.argument])
         if tag.fence:
             content = f"\n{_FENCE}{tag.fence}\n{content}\n{_FENCE}\n"
-        return f"<{name}>{content}</{name}>"
+        return content.join(self._marks[name])
 
     def write_answer(self, answer: str) -> str:
         """The answer in its tag."""
