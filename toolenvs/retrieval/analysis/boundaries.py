@@ -1,6 +1,6 @@
 """Text to words, as Lucene's StandardTokenizer divides it: the word boundaries of Unicode's UAX #29, and emoji.
 
-ASCII is divided by one regular expression. In other text, every code point is first replaced by the letter of its class,
+ASCII is divided by one regular expression. In other text each code point is first replaced by the letter of its class,
 and a regular expression over those letters finds the words. The classes are recorded from Lucene's own tokenizer
 (`wordbreak.txt`, which tests/retrieval/recording/wordbreak.py makes), so its version of Unicode is ours:
 
