@@ -325,9 +325,10 @@ class Episode:
             feedback += [*parts, Segment(author, observation.closing, turn)]
         text = "".join(segment.text for segment in feedback)
         shown = "".join(segment.text for segment in (*written, *feedback) if segment.author is not Author.POLICY)
-        if not self._fits(text) or len(shown) > self.blueprint.page.spaces.observation_length:
+        tokens = sum(self.blueprint.count(segment.text) for segment in feedback)  # as a rollout encodes: each by itself
+        if not self._fits(tokens) or len(shown) > self.blueprint.page.spaces.observation_length:
             return await self._finish(written, ending="length", calls=calls, malformed=malformed)
-        self._spend(text, self.blueprint.count(text))
+        self._spend(text, tokens)
         self.meter.observation_chars = len(text)
         self.meter.grace = self.meter.turns_spent
         added = (*written, *feedback)
@@ -400,10 +401,10 @@ class Episode:
         self.meter.response_chars += len(text)
         self.meter.response_tokens += tokens
 
-    def _fits(self, text: str) -> bool:
-        """True where feedback fits the response; one that fits exactly is kept."""
+    def _fits(self, tokens: int) -> bool:
+        """True where feedback of that many tokens fits the response; one that fits exactly is kept."""
         limit = self.meter.limits.max_response_tokens
-        return limit is None or self.meter.response_tokens + self.blueprint.count(text) <= limit
+        return limit is None or self.meter.response_tokens + tokens <= limit
 
     def _too_long(self) -> bool:
         limits, meter = self.meter.limits, self.meter
