@@ -25,6 +25,8 @@ _PIECES = [
     "é漢😀", "<tool_call>\n{\"name\": \"code_interpreter\", \"arguments\": {\"code\": \"print(1)\"}}\n</tool_call>",
     "<tool_response>", "<|im_end|>", "<|im_start|>user\n", " 42", "<code>print('</interpreter>' * 3)</code>",
     "<search>the mayor of a town</search>", "<search>", "</search>", "<information>", "</information>",
+    "<|begin_of_query|>a mayor<|end_of_query|>", "<|begin_of_query|>", "<|end_of_query|>", "<|begin_of_documents|>",
+    "<|end_of_documents|>",
 ]  # fmt: skip
 
 
