@@ -405,3 +405,10 @@ def test_the_shared_box_is_one_per_options_and_process() -> None:
     process.join()
     assert process.exitcode == 0
     assert box.run("print(3)").stdout == "3\n"
+
+
+def test_a_program_finds_nothing_that_it_has_not_imported(box: LocalBox) -> None:
+    with box.session() as session:
+        for place in (box, session):
+            assert place.run("sorted(name for name in globals() if not name.startswith('__'))").value == "[]"
+            assert place.run("math.pi").error == "NameError: name 'math' is not defined"

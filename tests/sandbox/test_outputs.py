@@ -190,3 +190,9 @@ def test_forged_files_end_as_crashed(box: LocalBox, block: str, size: Any) -> No
     code = FORGE.replace("BLOCK", block).replace("SIZE", "len(block)" if size is None else str(size))
     result = box.run(code, timeout_s=5.0)
     assert (result.status, dict(result.files)) == ("crashed", {})
+
+
+def test_files_with_plain_names_can_be_forged(box: LocalBox) -> None:
+    """So that the test above tells something: nothing but the block is wrong there."""
+    result = box.run(FORGE.replace("BLOCK", repr(_ENTRY.pack(1, 1) + b"ax")).replace("SIZE", "len(block)"))
+    assert (result.status, dict(result.files)) == ("ok", {"a": b"x"})

@@ -1,7 +1,7 @@
 """What every backend offers: a box that runs programs, and sessions that keep an interpreter."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -43,15 +43,20 @@ class Session(Closing):
     """
 
     @abstractmethod
-    def run(self, code: str, *, timeout_s: float | None = None, stdin: str = "") -> Result:
-        """Run `code`.
+    def run(
+        self, code: str, *, timeout_s: float | None = None, stdin: str = "", files: Mapping[str, bytes] | None = None
+    ) -> Result:
+        """Run `code`; see `Box.run` for the arguments.
 
         Raises:
+            ConfigError: the files cannot be given to a run.
             SandboxError: the sandbox itself failed, or the session is closed.
         """
 
     @abstractmethod
-    def arun(self, code: str, *, timeout_s: float | None = None, stdin: str = "") -> Coroutine[Any, Any, Result]:
+    def arun(
+        self, code: str, *, timeout_s: float | None = None, stdin: str = "", files: Mapping[str, bytes] | None = None
+    ) -> Coroutine[Any, Any, Result]:
         """As `run`. Cancelling kills the interpreter."""
 
     @abstractmethod
@@ -75,7 +80,15 @@ class Box(Closing):
     """
 
     @abstractmethod
-    def run(self, code: str, *, timeout_s: float | None = None, stdin: str = "", seed: int | None = None) -> Result:
+    def run(
+        self,
+        code: str,
+        *,
+        timeout_s: float | None = None,
+        stdin: str = "",
+        seed: int | None = None,
+        files: Mapping[str, bytes] | None = None,
+    ) -> Result:
         """Run `code` in a fresh interpreter.
 
         Args:
@@ -83,14 +96,23 @@ class Box(Closing):
             timeout_s: wall-clock limit; None: the box's.
             stdin: what the program reads.
             seed: of `random` and of NumPy's global stream; None: the box's.
+            files: put into its working directory before it begins; see `toolenvs.sandbox.inputs` for what may be
+                given. Where there is no room for one, the program does not run, and the result is an error.
 
         Raises:
+            ConfigError: the files are too many or too large, a name is not plain, or the tier has no folder for them.
             SandboxError: the sandbox itself failed: never the program's doing.
         """
 
     @abstractmethod
     def arun(
-        self, code: str, *, timeout_s: float | None = None, stdin: str = "", seed: int | None = None
+        self,
+        code: str,
+        *,
+        timeout_s: float | None = None,
+        stdin: str = "",
+        seed: int | None = None,
+        files: Mapping[str, bytes] | None = None,
     ) -> Coroutine[Any, Any, Result]:
         """As `run`. Cancelling kills the program."""
 

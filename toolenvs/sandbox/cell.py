@@ -86,7 +86,7 @@ class Cell:
                 copy = Cell(self.server, self.server.admit(self.number, [answer.fileno(), *groups]), ours, slots)
                 copy.fresh = False
                 try:
-                    header = wire.REQUEST.pack(wire.REQUEST_MAGIC, wire.BRANCH, 0, nonce, 0, 0.0, 0, 0)
+                    header = wire.REQUEST.pack(wire.REQUEST_MAGIC, wire.BRANCH, 0, nonce, 0, 0.0, 0, 0, 0)
                     self.control.sendall(header)
                     # Apart from the header: descriptors are lost with the bytes that a plain read takes.
                     socket.send_fds(self.control, [wire.HELLO], [*theirs, hello.fileno()])
@@ -237,6 +237,7 @@ class Exchange:
         error: str | None = None
         truncated = False
         files: dict[str, bytes] = {}
+        exit_code: int | None = None
         late = f"TimeoutError: the program ran longer than {self._timeout_s:g} s"
         if self._ending == "answered":
             status, truncated, value, error = self._parsed()
@@ -258,6 +259,7 @@ class Exchange:
         else:
             starved = self.cell.ran_out_of_memory()
             ended = self.cell.reap()
+            exit_code = None if ended == wire.CUT_OFF else os.waitstatus_to_exitcode(ended)
             killed = os.WIFSIGNALED(ended) and os.WTERMSIG(ended) == signal.SIGKILL
             if starved and killed:
                 status, error = "memory", "MemoryError: the program was stopped at its limit on memory"
@@ -272,7 +274,8 @@ class Exchange:
         truncated = truncated or len(out) > limit or len(err) > limit
         self.cell.fresh = False
         seconds = time.monotonic() - self._started_s
-        return Result(status, out[:limit], err[:limit], value, error, truncated, seconds, files=files)
+        texts = out[:limit], err[:limit], value, error
+        return Result(status, *texts, truncated, seconds, files=files, exit_code=exit_code)
 
     def refusal(self) -> str | None:
         """After a request to branch: why it was refused, or None."""
@@ -372,8 +375,10 @@ class Exchange:
                 return
 
 
-def request(code: str, stdin: str, *, nonce: int, timeout_s: float, seed: int | None, final: bool) -> bytes:
-    """The frame that asks for a run.
+def request(
+    code: str, stdin: str, files: bytes = b"", *, nonce: int, timeout_s: float, seed: int | None, final: bool
+) -> bytes:
+    """The frame that asks for a run; `files` is a block of `outputs.pack`.
 
     Raises:
         UnicodeEncodeError: the program or its input holds lone surrogates.
@@ -381,8 +386,9 @@ def request(code: str, stdin: str, *, nonce: int, timeout_s: float, seed: int | 
     program, entry = code.encode(), stdin.encode()
     flags = final * wire.FINAL | (seed is not None) * wire.SEED
     number = (seed or 0) % 2**64
-    header = wire.REQUEST.pack(wire.REQUEST_MAGIC, wire.RUN, flags, nonce, number, timeout_s, len(program), len(entry))
-    return header + program + entry
+    sizes = len(program), len(entry), len(files)
+    header = wire.REQUEST.pack(wire.REQUEST_MAGIC, wire.RUN, flags, nonce, number, timeout_s, *sizes)
+    return b"".join((header, program, entry, files))
 
 
 def _how(wait_status: int) -> str:

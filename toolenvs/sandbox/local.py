@@ -8,13 +8,13 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from toolenvs.errors import ConfigError, ForkError, IsolationError, SandboxError, did_you_mean
-from toolenvs.sandbox import base, cgroups, limits
+from toolenvs.sandbox import base, cgroups, inputs, limits
 from toolenvs.sandbox.cell import COPY_LIMIT_S, Cell, Exchange, request
 from toolenvs.sandbox.imports import kind
 from toolenvs.sandbox.pool import Pool
@@ -70,8 +70,17 @@ class LocalBox(base.Box):
         self._pools = {"bare": first, "full": full}
         first.refill()
 
-    def run(self, code: str, *, timeout_s: float | None = None, stdin: str = "", seed: int | None = None) -> Result:
+    def run(
+        self,
+        code: str,
+        *,
+        timeout_s: float | None = None,
+        stdin: str = "",
+        seed: int | None = None,
+        files: Mapping[str, bytes] | None = None,
+    ) -> Result:
         """Run `code` in a fresh interpreter; see `Box.run`."""
+        block = inputs.block(files, self.tier)
         refused = self._refused(code, stdin)
         if refused:
             return refused
@@ -80,7 +89,7 @@ class LocalBox(base.Box):
             pool = self._pool(kind(code, limits.third_party()))
             cell = pool.take()
             try:
-                return _drive(self._exchange(cell, code, timeout_s, stdin, seed, final=True))
+                return _drive(self._exchange(cell, code, timeout_s, stdin, seed, block, final=True))
             finally:
                 cell.kill()
                 pool.refill()
@@ -88,12 +97,21 @@ class LocalBox(base.Box):
             self._running.leave()
 
     def arun(
-        self, code: str, *, timeout_s: float | None = None, stdin: str = "", seed: int | None = None
+        self,
+        code: str,
+        *,
+        timeout_s: float | None = None,
+        stdin: str = "",
+        seed: int | None = None,
+        files: Mapping[str, bytes] | None = None,
     ) -> Coroutine[Any, Any, Result]:
         """As `run`. Cancelling kills the program."""
-        return self._arun(caller(), code, timeout_s, stdin, seed)  # the caller, not the task that this will run in
+        block = inputs.block(files, self.tier)
+        return self._arun(caller(), code, timeout_s, stdin, seed, block)  # not the task that this will run in
 
-    async def _arun(self, by: object, code: str, timeout_s: float | None, stdin: str, seed: int | None) -> Result:
+    async def _arun(
+        self, by: object, code: str, timeout_s: float | None, stdin: str, seed: int | None, block: bytes
+    ) -> Result:
         refused = self._refused(code, stdin)
         if refused:
             return refused
@@ -102,7 +120,7 @@ class LocalBox(base.Box):
             pool = self._pool(kind(code, limits.third_party()))
             cell = await _take(pool)
             try:
-                return await _adrive(self._exchange(cell, code, timeout_s, stdin, seed, final=True))
+                return await _adrive(self._exchange(cell, code, timeout_s, stdin, seed, block, final=True))
             finally:
                 cell.kill()
                 pool.refill()
@@ -173,13 +191,22 @@ class LocalBox(base.Box):
         return None
 
     def _exchange(
-        self, cell: Cell, code: str, timeout_s: float | None, stdin: str, seed: int | None, *, final: bool
+        self,
+        cell: Cell,
+        code: str,
+        timeout_s: float | None,
+        stdin: str,
+        seed: int | None,
+        block: bytes,
+        *,
+        final: bool,
     ) -> Exchange:
         nonce = secrets.randbits(64)
         limit_s = self.limits.timeout_s if timeout_s is None else timeout_s
         if cell.fresh:
             seed = self.seed if seed is None else seed
-        message = request(code, stdin, nonce=nonce, timeout_s=limit_s, seed=seed if cell.fresh else None, final=final)
+        seed = seed if cell.fresh else None
+        message = request(code, stdin, block, nonce=nonce, timeout_s=limit_s, seed=seed, final=final)
         return Exchange(cell, self.limits, message, nonce, limit_s)
 
 
@@ -195,14 +222,17 @@ class LocalSession(base.Session):
         self._busy = threading.Lock()
         box._live.add(self)
 
-    def run(self, code: str, *, timeout_s: float | None = None, stdin: str = "") -> Result:
+    def run(
+        self, code: str, *, timeout_s: float | None = None, stdin: str = "", files: Mapping[str, bytes] | None = None
+    ) -> Result:
         """Run `code`; see `Session.run`."""
+        block = inputs.block(files, self._box.tier)
         with self._one_at_a_time():
             refused = self._box._refused(code, stdin)
             if refused:
                 return refused
             cell = self._cell or self._keep(self._box._pool("full").take(forkable=self._box._forks))
-            exchange = self._box._exchange(cell, code, timeout_s, stdin, self._seed, final=False)
+            exchange = self._box._exchange(cell, code, timeout_s, stdin, self._seed, block, final=False)
             try:
                 result = _drive(exchange)
             except BaseException:
@@ -212,14 +242,17 @@ class LocalSession(base.Session):
                 self._forget_dead()
             return self._telling(result)
 
-    async def arun(self, code: str, *, timeout_s: float | None = None, stdin: str = "") -> Result:
+    async def arun(
+        self, code: str, *, timeout_s: float | None = None, stdin: str = "", files: Mapping[str, bytes] | None = None
+    ) -> Result:
         """As `run`. Cancelling kills the interpreter."""
+        block = inputs.block(files, self._box.tier)
         with self._one_at_a_time():
             refused = self._box._refused(code, stdin)
             if refused:
                 return refused
             cell = self._cell or self._keep(await _take(self._box._pool("full"), forkable=self._box._forks))
-            exchange = self._box._exchange(cell, code, timeout_s, stdin, self._seed, final=False)
+            exchange = self._box._exchange(cell, code, timeout_s, stdin, self._seed, block, final=False)
             try:
                 result = await _adrive(exchange)
             except BaseException:

@@ -1,9 +1,9 @@
-"""Figures and files that a program leaves: collected in the cell, read strictly by the host.
+"""Files that a program is given, figures and files that it leaves: collected in the cell, read strictly by the host.
 
 In the cell nothing is imported for it: a hook waits until matplotlib is imported, by the fork server or by the program
-itself. Figures are those that `show` is called for, and those left open at the end of a run; files are the regular ones, new or changed, of the
-working directory (not of folders in it). On the way they are names and bytes, nothing else; the host checks every bound
-again.
+itself. Figures are those that `show` is called for, and those left open at the end of a run; files are the regular
+ones, new or changed, of the working directory (not of folders in it). On the way they are names and bytes, nothing
+else; the host checks every bound again.
 """
 
 import io
@@ -12,6 +12,8 @@ import re
 import stat
 import struct
 import sys
+import time
+from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -22,9 +24,16 @@ MAX_BYTES = 8 << 20
 """Their size together."""
 _ENTRY = struct.Struct("<HI")  # bytes of the name, of the content
 MAX_PACKED_BYTES = MAX_BYTES + MAX_FILES * (_ENTRY.size + 512)
+_PIECE_BYTES = 1 << 16
+_PAST_NS = 10**9
 _NAME = re.compile(r"\w(?:[\w .()+,=@~-]{0,126}\w)?")
 _HOOKED = ("matplotlib", "matplotlib.backend_bases", "matplotlib.font_manager")
 _ENVIRONMENT = {"MPLBACKEND": "Agg", "MATPLOTLIBRC": "/dev/null", "MPL_IGNORE_SYSTEM_FONTS": "1"}
+
+
+def is_plain(name: str) -> bool:
+    """Whether a file of that name may come or go: no folder before it, nothing hidden, nothing that a shell reads."""
+    return _NAME.fullmatch(name) is not None
 
 
 def pack(files: dict[str, bytes]) -> bytes:
@@ -52,7 +61,7 @@ def unpack(block: bytes) -> dict[str, bytes]:
         if position > len(block):
             raise ValueError("a block of files ends in a file")
         name = block[start - name_bytes : start].decode("utf-8")
-        if not _NAME.fullmatch(name) or name in files:
+        if not is_plain(name) or name in files:
             raise ValueError("a file's name is not plain, or comes twice")
         files[name] = block[start:position]
     if len(files) > MAX_FILES or sum(map(len, files.values())) > MAX_BYTES:
@@ -73,6 +82,42 @@ class Outputs:
         self._figures: list[bytes] = []
         self._lost = False
         sys.meta_path.insert(0, _Hook(self))
+
+    def put(self, read: Callable[[int], bytes], size: int) -> str | None:
+        """Write files to the working directory; what was in the way, if anything.
+
+        Args:
+            read: gives the next so many bytes of a block from the host.
+            size: of the block, all of which is read.
+        """
+        obstacle: str | None = None
+        while size:
+            name_bytes, left = _ENTRY.unpack(read(_ENTRY.size))
+            size -= _ENTRY.size + name_bytes + left
+            name = read(name_bytes).decode()
+            path = f"{self.folder}/{name}"
+            descriptor = -1
+            try:
+                if os.path.lexists(path):
+                    os.unlink(path)
+                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                while left:
+                    piece = read(min(left, _PIECE_BYTES))
+                    left -= len(piece)
+                    while piece:
+                        piece = piece[os.write(descriptor, piece) :]
+                # older than the program's own writing, however coarse the clock of the file system is
+                past_ns = time.time_ns() - _PAST_NS
+                os.utime(path, ns=(past_ns, past_ns))
+                self._seen[name] = _mark(os.fstat(descriptor))
+            except OSError as error:
+                obstacle = obstacle or f"OSError: the file {name!r} cannot be put there: {error.strerror}"
+            finally:
+                if descriptor >= 0:
+                    os.close(descriptor)
+            while left:
+                left -= len(read(min(left, _PIECE_BYTES)))
+        return obstacle
 
     def show(self, manager: Any) -> None:
         """Draw the figure of a matplotlib manager, keep it and close it."""
@@ -124,11 +169,11 @@ class Outputs:
             path = f"{self.folder}/{name}"
             try:
                 about = os.lstat(path)
-                mark = (about.st_ino, about.st_size, about.st_mtime_ns)
+                mark = _mark(about)
                 if not stat.S_ISREG(about.st_mode) or self._seen.get(name) == mark:
                     continue
                 self._seen[name] = mark
-                if not _NAME.fullmatch(name) or about.st_size > MAX_BYTES or len(files) >= 2 * MAX_FILES:
+                if not is_plain(name) or about.st_size > MAX_BYTES or len(files) >= 2 * MAX_FILES:
                     lost = True
                     continue
                 descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -137,6 +182,11 @@ class Outputs:
             except OSError:
                 lost = True
         return lost
+
+
+def _mark(about: os.stat_result) -> tuple[int, int, int]:
+    """What changes when a file does."""
+    return about.st_ino, about.st_size, about.st_mtime_ns
 
 
 class _Hook:

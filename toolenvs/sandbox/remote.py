@@ -4,11 +4,13 @@
         box.run("print(2 + 2)").stdout
 
 Against SandboxFusion itself `run` works, for Python; results are read from what it says of the process, so there is no
-`value`, and seeds are not taken. Against `toolenvs serve sandbox` results are complete; sessions and forks work too.
-Shapes and statuses follow the package `sandbox-fusion` 0.3.7; the description of a result under "toolenvs" is our own.
+`value`, no file comes back, and seeds are not taken. Against `toolenvs serve sandbox` results are complete; sessions
+and forks work too. Shapes and statuses follow the package `sandbox-fusion` 0.3.7; the description of a result under
+"toolenvs" is our own.
 """
 
 import asyncio
+import base64
 import concurrent.futures
 import email.utils
 import os
@@ -16,12 +18,12 @@ import random
 import secrets
 import threading
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, get_args
 
 from toolenvs.errors import ConfigError, ForkError, IsolationError, MissingExtraError, SandboxError
-from toolenvs.sandbox import base
+from toolenvs.sandbox import base, inputs, outputs
 from toolenvs.sandbox.result import Result, Status
 
 T = TypeVar("T")
@@ -109,15 +111,29 @@ class RemoteBox(base.Box):
         self._client = httpx.AsyncClient(base_url=self.url, headers=headers, limits=pool, timeout=None, trust_env=False)
         self._health: Answer | None = None
 
-    def run(self, code: str, *, timeout_s: float | None = None, stdin: str = "", seed: int | None = None) -> Result:
+    def run(
+        self,
+        code: str,
+        *,
+        timeout_s: float | None = None,
+        stdin: str = "",
+        seed: int | None = None,
+        files: Mapping[str, bytes] | None = None,
+    ) -> Result:
         """Run `code` in a fresh interpreter of the server; see `Box.run`."""
-        return self._wait(self._run(code, timeout_s, stdin, seed))
+        return self._wait(self._run(code, timeout_s, stdin, seed, inputs.check(files)))
 
     async def arun(
-        self, code: str, *, timeout_s: float | None = None, stdin: str = "", seed: int | None = None
+        self,
+        code: str,
+        *,
+        timeout_s: float | None = None,
+        stdin: str = "",
+        seed: int | None = None,
+        files: Mapping[str, bytes] | None = None,
     ) -> Result:
         """As `run`. Cancelling closes the connection, whereupon a server of ours kills the program."""
-        return await self._await(self._run(code, timeout_s, stdin, seed))
+        return await self._await(self._run(code, timeout_s, stdin, seed, inputs.check(files)))
 
     def session(self, *, seed: int | None = None) -> "RemoteSession":
         """A stateful interpreter of the server.
@@ -158,13 +174,15 @@ class RemoteBox(base.Box):
             raise SandboxError(f"this sandbox {where}")
         return self._loop.submit(work)
 
-    async def _run(self, code: str, timeout_s: float | None, stdin: str, seed: int | None) -> Result:
+    async def _run(
+        self, code: str, timeout_s: float | None, stdin: str, seed: int | None, files: dict[str, bytes]
+    ) -> Result:
         refused = self._refused(code, stdin)
         if refused:
             return refused
         if self._min_isolation not in ("", "fork"):
             await self._check_isolation()
-        body = self._body(code, timeout_s, stdin) | {
+        body = self._body(code, timeout_s, stdin, files) | {
             "language": "python",
             "memory_limit_MB": self._memory_mb,
             "seed": self.seed if seed is None else seed,
@@ -197,9 +215,10 @@ class RemoteBox(base.Box):
             known = f"has {isolation!r}" if isolation else "does not say what it has"
             raise IsolationError(f"{self.url} {known}, but min_isolation is {self._min_isolation!r}")
 
-    def _body(self, code: str, timeout_s: float | None, stdin: str) -> Answer:
+    def _body(self, code: str, timeout_s: float | None, stdin: str, files: dict[str, bytes]) -> Answer:
         limit_s = self._timeout_s if timeout_s is None else timeout_s
-        return {"code": code, "stdin": stdin, "run_timeout": limit_s}
+        given = {"files": _encoded(files)} if files else {}
+        return {"code": code, "stdin": stdin, "run_timeout": limit_s, "outputs": True, **given}
 
     def _refused(self, code: str, stdin: str) -> Result | None:
         """The result for a program that cannot even be sent."""
@@ -288,20 +307,26 @@ class RemoteSession(base.Session):
         self._closed = False
         self._busy = threading.Lock()
 
-    def run(self, code: str, *, timeout_s: float | None = None, stdin: str = "") -> Result:
+    def run(
+        self, code: str, *, timeout_s: float | None = None, stdin: str = "", files: Mapping[str, bytes] | None = None
+    ) -> Result:
         """Run `code`; see `Session.run`."""
+        given = inputs.check(files)
         with self._one_at_a_time():
             try:
-                return self._told(self._box._wait(self._run(self._mine, code, timeout_s, stdin)))
+                return self._told(self._box._wait(self._run(self._mine, code, timeout_s, stdin, given)))
             except BaseException:
                 self._abandon()
                 raise
 
-    async def arun(self, code: str, *, timeout_s: float | None = None, stdin: str = "") -> Result:
+    async def arun(
+        self, code: str, *, timeout_s: float | None = None, stdin: str = "", files: Mapping[str, bytes] | None = None
+    ) -> Result:
         """As `run`. Cancelling ends the interpreter; the next run finds a fresh one."""
+        given = inputs.check(files)
         with self._one_at_a_time():
             try:
-                return self._told(await self._box._await(self._run(self._mine, code, timeout_s, stdin)))
+                return self._told(await self._box._await(self._run(self._mine, code, timeout_s, stdin, given)))
             except BaseException:
                 self._abandon()
                 raise
@@ -331,7 +356,9 @@ class RemoteSession(base.Session):
         if self._ends():
             await self._box._await(self._end(self._mine))
 
-    async def _run(self, mine: _Interpreter, code: str, timeout_s: float | None, stdin: str) -> Result:
+    async def _run(
+        self, mine: _Interpreter, code: str, timeout_s: float | None, stdin: str, files: dict[str, bytes]
+    ) -> Result:
         refused = self._box._refused(code, stdin)
         if refused:
             return refused
@@ -341,7 +368,8 @@ class RemoteSession(base.Session):
             await self._box._send("PUT", path, body, _CONTROL_S)
             mine.begun = True
         mine.number += 1
-        return await self._box._result(f"{path}/run", self._box._body(code, timeout_s, stdin) | {"number": mine.number})
+        body = self._box._body(code, timeout_s, stdin, files) | {"number": mine.number}
+        return await self._box._result(f"{path}/run", body)
 
     def _told(self, result: Result) -> Result:
         lost, self._lost = self._lost, False
@@ -385,10 +413,15 @@ class RemoteSession(base.Session):
         return _Guard(self._busy)
 
 
-def describe(result: Result) -> Answer:
-    """What a server of ours adds to SandboxFusion's account of a run; `parse` reads it."""
-    names = ("status", "value", "error", "truncated", "state_lost")
-    return {name: getattr(result, name) for name in names}
+def describe(result: Result, *, files: bool = False) -> Answer:
+    """What a server of ours adds to SandboxFusion's account of a run; `parse` reads it.
+
+    Args:
+        result: of the run.
+        files: whether its files are wanted.
+    """
+    names = ("status", "value", "error", "truncated", "state_lost", "exit_code")
+    return {name: getattr(result, name) for name in names} | ({"files": _encoded(result.files)} if files else {})
 
 
 def parse(answer: Answer, *, output_chars: int, seconds: float, timeout_s: float) -> Result:
@@ -402,17 +435,23 @@ def parse(answer: Answer, *, output_chars: int, seconds: float, timeout_s: float
     own = answer.get("toolenvs")
     status: Status
     value: str | None = None
+    files: dict[str, bytes] = {}
     if own is not None:
         status = own["status"]
         if status not in get_args(Status):
             raise ValueError(status)
         value, error, truncated, lost = own["value"], own["error"], bool(own["truncated"]), bool(own["state_lost"])
+        exit_code, files = own.get("exit_code"), _decoded(own.get("files", {}))
     else:
         status, error = _read(ran, err, timeout_s)
         truncated = lost = False
+        exit_code = ran["return_code"] if status == "crashed" else None
+    if not isinstance(exit_code, int | None):
+        raise TypeError(exit_code)
     truncated = truncated or max(len(out), len(err), len(value or "")) > output_chars
     value = value if value is None else value[:output_chars]
-    return Result(status, out[:output_chars], err[:output_chars], value, error, truncated, seconds, lost)
+    texts = out[:output_chars], err[:output_chars], value, error
+    return Result(status, *texts, truncated, seconds, lost, files, exit_code)
 
 
 def _read(ran: Answer, err: str, timeout_s: float) -> tuple[Status, str | None]:
@@ -433,6 +472,20 @@ def _read(ran: Answer, err: str, timeout_s: float) -> tuple[Status, str | None]:
     if not raised:
         return "error" if code == 1 else "crashed", f"the interpreter exited with code {code}"
     return ("memory" if last.partition(":")[0] == "MemoryError" else "error"), last
+
+
+def _encoded(files: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: base64.b64encode(content).decode() for name, content in files.items()}
+
+
+def _decoded(files: dict[str, str]) -> dict[str, bytes]:
+    """The inverse of `_encoded`, within the bounds of `Result.files`.
+
+    Raises:
+        AttributeError, TypeError, ValueError: they are none.
+    """
+    decoded = {name: base64.b64decode(content, validate=True) for name, content in files.items()}
+    return outputs.unpack(outputs.pack(decoded))
 
 
 def _failure(response: Any) -> str | None:

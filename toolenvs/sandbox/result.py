@@ -32,3 +32,6 @@ class Result:
     files: Mapping[str, bytes] = field(default_factory=dict)
     """What the program left, by plain names: its figures ("figure-1.png", ...: shown, or open at its end), and the
     files that it wrote to its working directory. At most 16, and 8 MB together."""
+    exit_code: int | None = None
+    """What the interpreter ended with, a signal as its negative number, as the kernel tells it; None where it did not
+    end by itself: it lives on, finished the program, or was stopped by the sandbox."""

@@ -3,7 +3,7 @@
 host -> fork server   ORDER, one datagram; SPAWN carries the cell's control, stdout, stderr, ADMIT the copy's hello,
                       and both what puts the process into its control groups
 fork server -> host   REPORT, one datagram; READY and FAILED are followed by text
-host -> cell          REQUEST, the program, its standard input
+host -> cell          REQUEST, the program, its standard input, a block of files (see `outputs`)
 cell -> host          one HELLO byte when its walls stand; then for each request ANSWER, value, error, and what of
                       stdout and stderr did not go through their channels before, and a block of files (see `outputs`)
 """
@@ -20,7 +20,8 @@ MAX_REPORT_BYTES = 65_536
 HELLO = b"+"
 RUN, BRANCH = 1, 2
 FINAL, SEED = 1, 2  # flags of a request: the cell ends after it; reseed before it
-REQUEST = struct.Struct("<IBBQQdII")  # magic, operation, flags, nonce, seed, timeout_s, bytes of program, of stdin
+REQUEST = struct.Struct("<IBBQQdIII")
+"""Magic, operation, flags, nonce, seed, timeout_s, bytes of program, stdin, files."""
 REQUEST_MAGIC = 0x54454E31
 
 OK, ERROR, MEMORY, REFUSED = 0, 1, 2, 3

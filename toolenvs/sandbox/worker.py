@@ -139,13 +139,17 @@ class Worker:
         cell that stands ready: the pages of memory that a run writes to are its own before a request waits for that.
         """
         streams = sys.stdin, sys.stdout, sys.stderr
-        header = wire.REQUEST.pack(wire.REQUEST_MAGIC, wire.RUN, 0, 0, 0, 60.0, 0, 0)
+        scope = self._main.__dict__
+        untouched = set(scope)
+        header = wire.REQUEST.pack(wire.REQUEST_MAGIC, wire.RUN, 0, 0, 0, 60.0, 0, 0, 0)
         for code in programs:
-            _, _, flags, _, seed, timeout_s, _, _ = wire.REQUEST.unpack(header)
+            _, _, flags, _, seed, timeout_s, *_ = wire.REQUEST.unpack(header)
             reseed(seed)
             status, truncated, value, error, out, err, files = self._run(code, b"", timeout_s, bool(flags))
             _frame(0, status, truncated, value, error, out, err, files)
         sys.stdin, sys.stdout, sys.stderr = streams
+        for name in set(scope) - untouched:  # or a program would find what it has not imported
+            del scope[name]
         self._cells = 0
         for number in range(len(programs)):
             linecache.cache.pop(f"<cell {number + 1}>", None)
@@ -158,12 +162,16 @@ class Worker:
         self._control.sendall(wire.HELLO)
         while True:
             header = self._read(wire.REQUEST.size)
-            _, operation, flags, nonce, seed, timeout_s, code_bytes, stdin_bytes = wire.REQUEST.unpack(header)
+            _, operation, flags, nonce, seed, timeout_s, *sizes = wire.REQUEST.unpack(header)
             if operation == wire.BRANCH:
                 self._branch(nonce)
                 continue
-            code = self._read(code_bytes).decode("utf-8", "replace")
-            stdin = self._read(stdin_bytes)
+            code = self._read(sizes[0]).decode("utf-8", "replace")
+            stdin = self._read(sizes[1])
+            obstacle = self._outputs.put(self._read, sizes[2])
+            if obstacle:
+                self._answer(nonce, wire.ERROR, False, None, obstacle)
+                continue
             if flags & wire.SEED:
                 reseed(seed)
             self._answer(nonce, *self._run(code, stdin, timeout_s, bool(flags & wire.FINAL)))

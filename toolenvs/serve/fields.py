@@ -75,6 +75,13 @@ class Fields:
             return value if value is None else int(value)
         return self._wrong((name,), "int_type", f"must be a whole number, not {repr(value)[:80]}", default)
 
+    def flag(self, name: str) -> bool:
+        """True or false; false where it is not there."""
+        value = self._value(name, False)
+        if not isinstance(value, bool):
+            return self._wrong((name,), "bool_type", f"must be true or false, not {_kind(value)}", False)
+        return value
+
     def texts(self, name: str, default: list[str] | None = None) -> list[str]:
         """A list of strings."""
         value = self._value(name, _MISSING if default is None else default)

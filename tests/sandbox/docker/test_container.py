@@ -326,9 +326,10 @@ def read(size):
     return data
 for _ in range(2):
     read(int.from_bytes(read(8), "big"))
-REPLY = struct.Struct("<4sQBBIIII")
+REPLY = struct.Struct("<4sQBBiIIIII")
 def say(nonce, status, *parts):
-    os.write(1, REPLY.pack(b"TEA1", nonce, status, 15, *map(len, parts)) + b"".join(parts))
+    parts = (*parts, b"")
+    os.write(1, REPLY.pack(b"TEA1", nonce, status, 15, 0, *map(len, parts)) + b"".join(parts))
 """
 _READY = (
     _AFTER_BOOT + "say(0, 100, b'', b'', b'', b'')\nhead = read(45)\nnonce = int.from_bytes(head[5:13], 'little')\n"
@@ -342,7 +343,7 @@ HOSTILE = {
     "ready for ever": _AFTER_BOOT + "while True: say(0, 100, b'', b'', b'', b'')",
     "a reply to nobody": _READY + "say(nonce ^ 1, 0, b'PWNED', b'', b'', b'')\ntime.sleep(600)",
     "two replies": _READY + "say(nonce, 0, b'', b'', b'', b'')\nsay(nonce, 0, b'', b'', b'', b'')\ntime.sleep(600)",
-    "a giant": _READY + "os.write(1, REPLY.pack(b'TEA1', nonce, 0, 15, 2**32 - 1, 0, 0, 0))\ntime.sleep(600)",
+    "a giant": _READY + "os.write(1, REPLY.pack(b'TEA1', nonce, 0, 15, 0, 2**32 - 1, 0, 0, 0, 0))\ntime.sleep(600)",
     "a flood": _READY + "while True: os.write(1, bytes(65536))",
     "another status": _READY + "say(nonce, 77, b'', b'', b'', b'')\ntime.sleep(600)",
 }

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolenvs.sandbox import Result
+from toolenvs.sandbox import Result, outputs
 from toolenvs.sandbox.docker import frames
 from toolenvs.sandbox.docker.frames import GarbageError, Replies, Reply, Request, Requests, Streams
 
@@ -36,10 +36,12 @@ def test_requests_come_out_as_they_went_in(rows: list, cuts: list[int]) -> None:
     st.none() | TEXTS,
     st.booleans(),
     st.booleans(),
+    st.dictionaries(st.sampled_from(["a", "b.csv", "figure-1.png", "ß x"]), st.binary(max_size=50)),
+    st.none() | st.integers(-64, 255),
     st.lists(NUMBERS),
 )
-def test_results_come_out_as_they_went_in(status, out, err, value, error, truncated, lost, cuts) -> None:
-    result = Result(status, out, err, value, error, truncated, 0.25, lost)
+def test_results_come_out_as_they_went_in(status, out, err, value, error, truncated, lost, files, code, cuts) -> None:
+    result = Result(status, out, err, value, error, truncated, 0.25, lost, files, code)
     reader, found = Replies(100), []
     for piece in pieces(frames.reply(7, result).packed(), cuts):
         found += reader.feed(piece)
@@ -70,10 +72,10 @@ def test_any_bytes_behind_the_right_magic_are_replies_or_garbage(data: bytes) ->
     held = 0
     try:
         for reply in replies.feed(frames.REPLY_MAGIC + data):
-            assert max(len(part) for part in reply[3:]) <= replies._max_bytes
+            assert max(len(part) for part in reply[4:-1]) <= replies._max_bytes
             if reply.status < len(frames.STATUSES):
                 assert reply.result(10, 0.0).status in frames.STATUSES
-            held += frames.REPLY.size + sum(len(part) for part in reply[3:])
+            held += frames.REPLY.size + sum(len(part) for part in reply[4:])
         assert held <= len(data) + 4
     except GarbageError:
         pass
@@ -83,10 +85,13 @@ def test_any_bytes_behind_the_right_magic_are_replies_or_garbage(data: bytes) ->
     "data",
     [
         b"x" * frames.REPLY.size,
-        frames.REPLY.pack(frames.REPLY_MAGIC, 1, 6, 0, 0, 0, 0, 0),
-        frames.REPLY.pack(frames.REPLY_MAGIC, 1, 104, 0, 0, 0, 0, 0),
-        frames.REPLY.pack(frames.REPLY_MAGIC, 1, 0, 0, 2**31, 0, 0, 0),
-        frames.REPLY.pack(frames.REPLY_MAGIC, 1, 0, 0, 0, 0, 0, 2**32 - 1),
+        frames.REPLY.pack(frames.REPLY_MAGIC, 1, 6, 0, 0, 0, 0, 0, 0, 0),
+        frames.REPLY.pack(frames.REPLY_MAGIC, 1, 104, 0, 0, 0, 0, 0, 0, 0),
+        frames.REPLY.pack(frames.REPLY_MAGIC, 1, 0, 0, 0, 2**31, 0, 0, 0, 0),
+        frames.REPLY.pack(frames.REPLY_MAGIC, 1, 0, 0, 0, 0, 0, 0, 2**32 - 1, 0),
+        frames.REPLY.pack(frames.REPLY_MAGIC, 1, 0, 0, 0, 0, 0, 0, 0, outputs.MAX_PACKED_BYTES + 1),
+        Reply(1, 0, files=b"x").packed(),
+        Reply(1, 0, files=outputs.pack({"../x": b"y"})).packed(),
     ],
 )
 def test_what_is_no_reply_is_garbage_as_soon_as_its_head_is_there(data: bytes) -> None:
@@ -115,4 +120,4 @@ def test_a_request_of_another_version_is_refused() -> None:
 
 
 def test_bytes_that_are_no_text_are_shown_all_the_same() -> None:
-    assert Reply(1, 0, 0, b"\xff\xfe").result(10, 0.0).stdout == "\ufffd\ufffd"
+    assert Reply(1, 0, stdout=b"\xff\xfe").result(10, 0.0).stdout == "\ufffd\ufffd"

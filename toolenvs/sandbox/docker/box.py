@@ -5,7 +5,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import replace
@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any
 
 from toolenvs.errors import ForkError, SandboxError
-from toolenvs.sandbox import base
+from toolenvs.sandbox import base, inputs
 from toolenvs.sandbox.docker import frames
 from toolenvs.sandbox.docker.container import ANSWER_LIMIT_S, Container, new_nonce
 from toolenvs.sandbox.docker.engine import Engine
@@ -63,8 +63,17 @@ class DockerBox(base.Box):
             self.close()
             raise
 
-    def run(self, code: str, *, timeout_s: float | None = None, stdin: str = "", seed: int | None = None) -> Result:
+    def run(
+        self,
+        code: str,
+        *,
+        timeout_s: float | None = None,
+        stdin: str = "",
+        seed: int | None = None,
+        files: Mapping[str, bytes] | None = None,
+    ) -> Result:
         """Run `code` in a fresh interpreter; see `Box.run`."""
+        inputs.block(files, self.tier)  # which refuses them: programs have no folder there
         request = self._request(code, stdin, timeout_s, self.seed if seed is None else seed)
         if isinstance(request, Result):
             return request
@@ -75,9 +84,16 @@ class DockerBox(base.Box):
             self._running.leave()
 
     def arun(
-        self, code: str, *, timeout_s: float | None = None, stdin: str = "", seed: int | None = None
+        self,
+        code: str,
+        *,
+        timeout_s: float | None = None,
+        stdin: str = "",
+        seed: int | None = None,
+        files: Mapping[str, bytes] | None = None,
     ) -> Coroutine[Any, Any, Result]:
         """As `run`. Cancelling kills the program."""
+        inputs.block(files, self.tier)
         request = self._request(code, stdin, timeout_s, self.seed if seed is None else seed)
         return self._arun(caller(), request)  # the caller, not the task that this will run in
 
@@ -242,8 +258,11 @@ class DockerSession(base.Session):
             container.sessions += 1
         box._live.add(self)
 
-    def run(self, code: str, *, timeout_s: float | None = None, stdin: str = "") -> Result:
+    def run(
+        self, code: str, *, timeout_s: float | None = None, stdin: str = "", files: Mapping[str, bytes] | None = None
+    ) -> Result:
         """Run `code`; see `Session.run`."""
+        inputs.block(files, self._box.tier)
         with self._one_at_a_time():
             request = self._box._request(code, stdin, timeout_s, self._seed, self._number)
             if isinstance(request, Result):
@@ -251,8 +270,11 @@ class DockerSession(base.Session):
             home = self._settled(self._home() or self._box.container())
             return self._telling(self._box._finish(home, request))
 
-    async def arun(self, code: str, *, timeout_s: float | None = None, stdin: str = "") -> Result:
+    async def arun(
+        self, code: str, *, timeout_s: float | None = None, stdin: str = "", files: Mapping[str, bytes] | None = None
+    ) -> Result:
         """As `run`. Cancelling kills the interpreter."""
+        inputs.block(files, self._box.tier)
         with self._one_at_a_time():
             request = self._box._request(code, stdin, timeout_s, self._seed, self._number)
             if isinstance(request, Result):

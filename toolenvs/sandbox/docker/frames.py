@@ -2,7 +2,7 @@
 
 host -> relay    8 bytes of length, the code to run (JSON); the same again with the settings; then REQUEST, the
                  program, its standard input for each call
-relay -> host    REPLY, stdout, stderr, value, error for each call, in the order in which they end
+relay -> host    REPLY, stdout, stderr, value, error, a block of files for each call, in the order in which they end
 
 A call is known by its nonce, which nothing outside the relay learns: no program can answer for it. Imported by the
 relay too, so: standard library only.
@@ -11,6 +11,7 @@ relay too, so: standard library only.
 import struct
 from typing import NamedTuple
 
+from toolenvs.sandbox import outputs
 from toolenvs.sandbox.result import Result, Status
 from toolenvs.sandbox.wire import HAS_ERROR, HAS_VALUE, MAX_ERROR_CHARS, TRUNCATED
 
@@ -24,11 +25,11 @@ STATUSES: tuple[Status, ...] = ("ok", "error", "timeout", "memory", "output", "c
 READY, CANCELLED, REFUSED, FAILED = 100, 101, 102, 103
 """What a reply's status is besides an index of `STATUSES`: the relay serves; as ordered; no copy can be made; the
 sandbox itself failed."""
-REPLY = struct.Struct("<4sQBBIIII")
-"""Magic, nonce, status, flags, bytes of stdout, stderr, value, error."""
+REPLY = struct.Struct("<4sQBBiIIIII")
+"""Magic, nonce, status, flags, exit code, bytes of stdout, stderr, value, error, files."""
 REPLY_MAGIC = b"TEA1"
-STATE_LOST = 8
-"""A flag beside those of `wire`."""
+STATE_LOST, HAS_EXIT_CODE = 8, 16
+"""Flags beside those of `wire`."""
 
 _STREAM = struct.Struct(">BxxxI")  # the engine's own frames around what a container writes
 _STREAM_SIZE = 8
@@ -61,15 +62,17 @@ class Reply(NamedTuple):
     nonce: int
     status: int
     flags: int = 0
+    exit_code: int = 0
     stdout: bytes = b""
     stderr: bytes = b""
     value: bytes = b""
     error: bytes = b""
+    files: bytes = b""
 
     def packed(self) -> bytes:
         """As it is sent."""
-        parts = self[3:]
-        return REPLY.pack(REPLY_MAGIC, *self[:3], *map(len, parts)) + b"".join(parts)
+        parts = self[4:]
+        return REPLY.pack(REPLY_MAGIC, *self[:4], *map(len, parts)) + b"".join(parts)
 
     def text(self) -> str:
         """The error, of whatever length and content."""
@@ -77,7 +80,7 @@ class Reply(NamedTuple):
 
     def result(self, output_chars: int, seconds: float) -> Result:
         """The result that it stands for, cut to what the host allows."""
-        texts = [part.decode("utf-8", "replace") for part in self[3:]]
+        texts = [part.decode("utf-8", "replace") for part in self[4:8]]
         stdout, stderr, value = (text[:output_chars] for text in texts[:3])
         cut = any(len(text) > output_chars for text in texts[:3])
         return Result(
@@ -89,6 +92,8 @@ class Reply(NamedTuple):
             bool(self.flags & TRUNCATED) or cut,
             seconds,
             bool(self.flags & STATE_LOST),
+            outputs.unpack(self.files),
+            self.exit_code if self.flags & HAS_EXIT_CODE else None,
         )
 
 
@@ -99,9 +104,12 @@ def reply(nonce: int, result: Result) -> Reply:
         | (result.value is not None) * HAS_VALUE
         | (result.error is not None) * HAS_ERROR
         | result.state_lost * STATE_LOST
+        | (result.exit_code is not None) * HAS_EXIT_CODE
     )  # fmt: skip
     parts = (result.stdout, result.stderr, result.value or "", result.error or "")
-    return Reply(nonce, STATUSES.index(result.status), flags, *(p.encode("utf-8", "backslashreplace") for p in parts))
+    out, err, value, error = (part.encode("utf-8", "backslashreplace") for part in parts)
+    head = nonce, STATUSES.index(result.status), flags, result.exit_code or 0
+    return Reply(*head, out, err, value, error, outputs.pack(dict(result.files)))
 
 
 class Requests:
@@ -149,12 +157,12 @@ class Replies:
         self._bytes += data
         found = []
         while len(self._bytes) >= REPLY.size:
-            magic, nonce, status, flags, *sizes = REPLY.unpack_from(self._bytes)
+            magic, nonce, status, flags, exit_code, *sizes = REPLY.unpack_from(self._bytes)
             if magic != REPLY_MAGIC:
                 raise GarbageError("no reply")
             if status >= len(STATUSES) and not READY <= status <= FAILED:
                 raise GarbageError(f"no status {status}")
-            if max(sizes) > self._max_bytes:
+            if max(sizes[:-1]) > self._max_bytes or sizes[-1] > outputs.MAX_PACKED_BYTES:
                 raise GarbageError(f"a part of {max(sizes)} bytes")
             if len(self._bytes) < REPLY.size + sum(sizes):
                 break
@@ -162,8 +170,12 @@ class Replies:
             for size in sizes:
                 parts.append(bytes(self._bytes[at : at + size]))
                 at += size
-            found.append(Reply(nonce, status, flags, *parts))
             del self._bytes[:at]
+            try:
+                outputs.unpack(parts[-1])
+            except ValueError as error:
+                raise GarbageError(str(error)) from error
+            found.append(Reply(nonce, status, flags, exit_code, *parts))
         return found
 
 

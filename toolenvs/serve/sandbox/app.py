@@ -14,13 +14,14 @@ from starlette.routing import Route
 import toolenvs
 from toolenvs.errors import SandboxError
 from toolenvs.sandbox import Result, Session
+from toolenvs.sandbox.outputs import is_plain
 from toolenvs.serve import metrics
 from toolenvs.serve.admission import Admission
 from toolenvs.serve.fields import Fields
 from toolenvs.serve.http import Guard, Refused, answer, json_body, unless_gone
 from toolenvs.serve.sandbox import shapes
 from toolenvs.serve.sandbox.boxes import Boxes
-from toolenvs.serve.sandbox.files import WithFiles
+from toolenvs.serve.sandbox.files import WithFiles, refusing
 from toolenvs.serve.sandbox.sessions import Sessions
 from toolenvs.serve.sandbox.settings import Settings
 
@@ -97,7 +98,7 @@ class _Server:
         fields.choice("language", ("python",))
         memory_mb = self._memory_mb(fields)
         files, fetched = fields.files("files"), fields.texts("fetch_files", [])
-        seed = fields.whole("seed")
+        seed, outputs = fields.whole("seed"), fields.flag("outputs")
         fields.check()
         self._check_sizes(code, stdin)
 
@@ -105,12 +106,14 @@ class _Server:
             async with self._admission.place(_client(request)) as place:
                 self._queue_s.observe(place.waited_s)
                 box = await self._boxes.of(memory_mb)
-                if files or fetched:
+                if fetched or not all(map(is_plain, files)):
                     async with WithFiles(box, files, fetched, seed=seed) as run:
                         result = self._count(await run(code, timeout_s=timeout_s, stdin=stdin))
-                        return answer(shapes.run_code(result, await run.fetch()))
-                result = self._count(await box.arun(code, timeout_s=timeout_s, stdin=stdin, seed=seed))
-                return answer(shapes.run_code(result, {}))
+                        return answer(shapes.run_code(result, await run.fetch(), outputs=outputs))
+                with refusing():
+                    running = box.arun(code, timeout_s=timeout_s, stdin=stdin, seed=seed, files=files)
+                    result = self._count(await running)
+                return answer(shapes.run_code(result, {}, outputs=outputs))
 
         try:
             return await unless_gone(request, work())
@@ -161,6 +164,7 @@ class _Server:
         fields = await self._fields(request)
         code, stdin, timeout_s = self._program(fields)
         number = fields.whole("number", -1)
+        files, outputs = fields.files("files"), fields.flag("outputs")
         fields.check()
         if number is None or number < 1:
             raise Refused(422, "'number' must count the runs of the session from 1")
@@ -171,10 +175,11 @@ class _Server:
             async with self._admission.place(client) as place:
                 self._queue_s.observe(place.waited_s)
                 try:
-                    result = self._count(await session.arun(code, timeout_s=timeout_s, stdin=stdin))
+                    with refusing():
+                        result = self._count(await session.arun(code, timeout_s=timeout_s, stdin=stdin, files=files))
                 except SandboxError as error:
                     return shapes.failure(str(error))
-                return shapes.run_code(result, {})
+                return shapes.run_code(result, {}, outputs=outputs)
 
         return answer(await self._sessions.run(request.path_params["id"], number, work))
 

@@ -1,15 +1,19 @@
 """Runs with files: they are put into the folder where a session's programs run, and fetched from there afterwards.
 
-Both are done by programs in that session, so it works with every backend whose programs may write. What a program does
-to its interpreter it does to its own files only.
+Plain names go with the first run, and come back with the last one. What lies in folders, or does not come back by
+itself (unchanged, or too large), is moved by programs in that session; what a program does to its interpreter it does
+to its own files only.
 """
 
 import base64
+import contextlib
 import json
+from collections.abc import Iterator
 from types import TracebackType
 
-from toolenvs.errors import SandboxError
+from toolenvs.errors import ConfigError, SandboxError
 from toolenvs.sandbox import Box, Result, Session
+from toolenvs.sandbox.outputs import is_plain
 from toolenvs.serve.http import Refused
 
 _LIMIT_S = 30.0
@@ -60,14 +64,23 @@ class WithFiles:
             if path.startswith("/") or ".." in path.split("/") or "\0" in path or not path or not _encodes(path):
                 raise Refused(422, f"{path[:80]!r} is no path below the folder where programs run")
         self._box = box
-        self._files = files
+        self._plain = {path: data for path, data in files.items() if is_plain(path)}
+        self._others = {path: data for path, data in files.items() if not is_plain(path)}
+        self._last: Result | None = None
         self._fetched = fetched
         self._seed = seed
 
     async def __aenter__(self) -> "WithFiles":
         self._session: Session = await self._box.asession(seed=self._seed)
         try:
-            for path, data in self._files.items():
+            if self._plain:
+                with refusing():
+                    result = await self._session.arun("", timeout_s=_LIMIT_S, files=self._plain)
+                if result.status == "error":
+                    raise Refused(422, f"{result.error}")
+                if result.status != "ok":
+                    raise SandboxError(f"files cannot be put there: {result.error}")
+            for path, data in self._others.items():
                 await self._put(path, data)
         except BaseException:
             await self._session.aclose()
@@ -81,7 +94,8 @@ class WithFiles:
 
     async def __call__(self, code: str, *, timeout_s: float, stdin: str = "") -> Result:
         """Run a program."""
-        return await self._session.arun(code, timeout_s=timeout_s, stdin=stdin)
+        self._last = await self._session.arun(code, timeout_s=timeout_s, stdin=stdin)
+        return self._last
 
     async def fetch(self) -> dict[str, str]:
         """The wanted files in base64; what is not there, or went with its interpreter, is left out.
@@ -91,7 +105,11 @@ class WithFiles:
         """
         found: dict[str, str] = {}
         total = 0
+        left = self._last.files if self._last else {}
         for path in self._fetched:
+            if path in left:
+                found[path] = base64.b64encode(left[path]).decode()
+                continue
             parts: list[bytes] = []
             while True:
                 part = await self._get(path, sum(map(len, parts)))
@@ -125,6 +143,15 @@ class WithFiles:
             return base64.b64decode(result.value.strip("'"), validate=True)
         except ValueError:
             return None  # the program had its hands in it
+
+
+@contextlib.contextmanager
+def refusing() -> Iterator[None]:
+    """Answer 422 where files cannot be given to a run."""
+    try:
+        yield
+    except ConfigError as error:
+        raise Refused(422, str(error)) from None
 
 
 def _encodes(path: str) -> bool:

@@ -8,12 +8,10 @@ from toolenvs.sandbox import Result
 from toolenvs.sandbox.remote import describe
 
 _TRACEBACK = "Traceback (most recent call last):"
-_EXITED = re.compile(r"exited with code (\d+)")
-_SIGNALLED = re.compile(r"ended by (SIG\w+)")
 
 
-def run_code(result: Result, files: dict[str, str]) -> dict[str, Any]:
-    """The answer to /run_code, with our own account of the result under "toolenvs"."""
+def run_code(result: Result, files: dict[str, str], *, outputs: bool = False) -> dict[str, Any]:
+    """The answer to /run_code, with our own account of the result, perhaps with its files, under "toolenvs"."""
     code = return_code(result)
     return {
         "status": "Success" if code == 0 else "Failed",
@@ -22,7 +20,7 @@ def run_code(result: Result, files: dict[str, str]) -> dict[str, Any]:
         "run_result": command(result),
         "executor_pod_name": None,
         "files": files,
-        "toolenvs": describe(result),
+        "toolenvs": describe(result, files=outputs),
     }
 
 
@@ -60,12 +58,9 @@ def return_code(result: Result) -> int | None:
         status = error.removeprefix("SystemExit: ")
         exits = error.startswith("SystemExit: ") and re.fullmatch(r"-?\d{1,9}", status)
         return int(status) & 0xFF if exits else 1
-    if result.status == "memory":
-        return 1
-    if exited := _EXITED.search(error):
-        return int(exited[1])
-    name = signalled[1] if (signalled := _SIGNALLED.search(error)) else "SIGKILL"
-    return -getattr(signal, name, signal.SIGKILL)
+    if result.exit_code is not None:
+        return result.exit_code
+    return 1 if result.status == "memory" else -signal.SIGKILL
 
 
 def cell(result: Result) -> dict[str, Any]:

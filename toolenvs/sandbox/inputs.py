@@ -1,0 +1,48 @@
+"""Files that a run is given: checked before they are sent."""
+
+from collections.abc import Mapping
+
+from toolenvs.errors import ConfigError
+from toolenvs.sandbox import outputs
+
+MAX_FILES = 256
+"""Files that one run may be given."""
+MAX_BYTES = 16 << 20
+"""Their size together."""
+
+
+def check(files: Mapping[str, bytes] | None) -> dict[str, bytes]:
+    """The files, which may be put into a working directory.
+
+    Raises:
+        ConfigError: a name is not plain, a content is no bytes, or there is too much of them.
+    """
+    checked = dict(files or {})
+    for name, content in checked.items():
+        if not isinstance(name, str) or not outputs.is_plain(name):
+            raise ConfigError(
+                f"sandbox: a run cannot be given the file {str(name)[:80]!r}: a name is letters, digits, spaces and "
+                "any of . ( ) + , = @ ~ -, begins and ends with a letter, a digit or _, and has no folder before it"
+            )
+        if not isinstance(content, bytes):
+            raise ConfigError(f"sandbox: the content of the file {name!r} must be bytes, not {type(content).__name__}")
+    size = sum(map(len, checked.values()))
+    if len(checked) > MAX_FILES or size > MAX_BYTES:
+        given = f"{len(checked)} files of {size} bytes"
+        raise ConfigError(f"sandbox: a run was given {given}; at most {MAX_FILES} of {MAX_BYTES} bytes can be")
+    return checked
+
+
+def block(files: Mapping[str, bytes] | None, tier: str) -> bytes:
+    """The files as they are sent to a cell of `tier`.
+
+    Raises:
+        ConfigError: `check` refuses them, or nothing can be written in that tier.
+    """
+    checked = check(files)
+    if checked and tier == "fork":
+        raise ConfigError(
+            f"sandbox: the file {next(iter(checked))!r} cannot be put there: in the fork tier programs have no folder; "
+            "ask for min_isolation='namespace', or give the data on standard input"
+        )
+    return outputs.pack(checked)
