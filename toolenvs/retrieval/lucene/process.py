@@ -17,6 +17,13 @@ from toolenvs.retrieval.lucene import java, server
 _START_S = 120.0
 
 
+class _Connection(socket.socket):
+    """Closed when the thread that it belongs to ends."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
 class JavaProcess:
     """One Java machine over one Lucene index, in a process of its own.
 
@@ -35,6 +42,7 @@ class JavaProcess:
         self._lock = threading.Lock()
         self._local = threading.local()
         self._process: subprocess.Popen[bytes] | None = None
+        self._started = 0
         try:
             self._start()
         except BaseException:
@@ -54,6 +62,7 @@ class JavaProcess:
             RetrievalError: it died twice, took longer than `timeout_s`, or Lucene raised an error.
         """
         for attempt in (1, 2):
+            started = self._started
             try:
                 connection = self._connection()
                 server.write(connection, message)
@@ -71,7 +80,7 @@ class JavaProcess:
                 self._drop()
                 if attempt == 2 or os.getpid() != self._owner or self._closed:
                     raise RetrievalError(f"the Java process of Lucene died ({error}): {self._last_words()}") from error
-                self._restart()
+                self._restart(started)
         if "error" in reply:
             raise RetrievalError(f"Lucene: {reply['error']}")
         return reply["value"]
@@ -93,7 +102,7 @@ class JavaProcess:
         kept: tuple[int, socket.socket] | None = getattr(self._local, "connection", None)
         if kept is not None and kept[0] == os.getpid():
             return kept[1]
-        connection = socket.socket(socket.AF_UNIX)
+        connection = _Connection(socket.AF_UNIX)
         connection.settimeout(self._timeout_s)
         self._local.connection = (os.getpid(), connection)
         connection.connect(str(self._socket))
@@ -105,14 +114,16 @@ class JavaProcess:
         if kept is not None:
             kept[1].close()
 
-    def _restart(self) -> None:
+    def _restart(self, started: int) -> None:
+        """Start a new machine in place of the one that was started as number `started`."""
         with self._lock:
-            if self._process is None or self._process.poll() is None:  # it lives: another thread was first
+            if self._process is None or self._started != started:  # closed, or another thread was first
                 return
             self._end()
             self._start()
 
     def _start(self) -> None:
+        self._started += 1
         self._socket.unlink(missing_ok=True)
         Path(f"{self._socket}.new").unlink(missing_ok=True)
         with (self._folder / "log").open("wb") as log:
