@@ -121,7 +121,15 @@ def test_what_is_asked_has_their_names(fake: Fake, box: RemoteBox) -> None:
     assert headers["Content-Type"] == "application/json"
     assert "Authorization" not in headers
     expected = {"code": "print(2 + 2)", "language": "python", "run_timeout": 3, "stdin": "in"}
-    assert body == {**expected, "memory_limit_MB": 512, "seed": 7}
+    assert body == {**expected, "memory_limit_MB": 512, "seed": 7, "outputs": True}
+
+
+def test_files_are_sent_as_they_take_them(fake: Fake, box: RemoteBox) -> None:
+    box.run("1", files={"a.csv": b"1,2"})
+    assert fake.asked[0][2]["files"] == {"a.csv": "MSwy"}
+    with pytest.raises(ConfigError, match="cannot be given the file '../a'"):
+        box.run("1", files={"../a": b""})
+    assert len(fake.asked) == 1
 
 
 @pytest.mark.parametrize(
@@ -201,6 +209,9 @@ def test_refusals_are_not_repeated(fake: Fake, box: RemoteBox, answer: Answer, m
     assert len(fake.asked) == 1
 
 
+OWN = {"status": "ok", "value": None, "error": None, "truncated": False, "state_lost": False}
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -215,6 +226,11 @@ def test_refusals_are_not_repeated(fake: Fake, box: RemoteBox, answer: Answer, m
         {"run_result": {"status": "Finished", "return_code": "0"}},
         {"run_result": {"status": "Finished", "return_code": 0, "stdout": 4}},
         {"run_result": {}, "toolenvs": {"status": "fine"}},
+        fusion("Success")[2] | {"toolenvs": {**OWN, "files": {"../x": "aGk="}}},
+        fusion("Success")[2] | {"toolenvs": {**OWN, "files": {"x": "aGk"}}},
+        fusion("Success")[2] | {"toolenvs": {**OWN, "files": ["x"]}},
+        fusion("Success")[2] | {"toolenvs": {**OWN, "files": {f"{n}": "" for n in range(17)}}},
+        fusion("Success")[2] | {"toolenvs": {**OWN, "exit_code": "1"}},
         b"[" * 100_000,
     ],
 )
@@ -222,6 +238,14 @@ def test_strange_answers_are_infrastructure(fake: Fake, box: RemoteBox, content:
     fake.answers = [(200, {}, content)]
     with pytest.raises(SandboxError, match="answered with something else"):
         box.run("print(1)")
+
+
+def test_an_account_of_our_own_is_taken(fake: Fake, box: RemoteBox) -> None:
+    """Nothing but what is named is wrong with the strange answers."""
+    own = {**OWN, "status": "crashed", "files": {"x": "aGk="}, "exit_code": -9}
+    fake.answers = [(200, {}, fusion("Failed")[2] | {"toolenvs": own})]
+    result = box.run("print(1)")
+    assert (result.status, result.files, result.exit_code) == ("crashed", {"x": b"hi"}, -9)
 
 
 def test_retry_after_is_honoured(fake: Fake, box: RemoteBox) -> None:
@@ -333,6 +357,27 @@ def test_our_server_gives_what_a_local_box_gives(ours: RemoteBox, local: Any, co
     assert (got.status, got.value, got.error, got.state_lost) == (status, expected.value, expected.error, False)
     assert (got.stdout[:1000], got.truncated) == (expected.stdout[:1000], expected.truncated)
     assert len(got.stdout) <= 65_536
+    assert got.exit_code == expected.exit_code
+
+
+def test_files_go_and_come(ours: RemoteBox) -> None:
+    code = "data = open('a').read()\nopen('b', 'w').write(data * 2)\nimport os; sorted(os.listdir())"
+    if ours._wait(ours._server())["isolation"] == "fork":
+        with pytest.raises(SandboxError, match="in the fork tier programs have no folder"):
+            ours.run(code, files={"a": b"x"})
+        return
+    result = ours.run(code, files={"a": b"x"})
+    assert (result.value, result.files) == ("['a', 'b']", {"b": b"xx"})
+    with ours.session() as session:
+        assert session.run("1").files == {}
+        assert session.run(code, files={"a": b"y"}).files == {"b": b"yy"}
+        assert session.run("data").value == "'y'"
+
+
+def test_figures_come_back(ours: RemoteBox) -> None:
+    result = ours.run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()", timeout_s=60)
+    assert list(result.files) == ["figure-1.png"]
+    assert result.files["figure-1.png"].startswith(b"\x89PNG")
 
 
 def test_sessions_and_forks(ours: RemoteBox) -> None:
