@@ -1,6 +1,10 @@
 """Tokenizers of three kinds, trained on the spot from a few lines of text."""
 
-from collections.abc import Callable
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -81,3 +85,36 @@ def codec(request: pytest.FixtureRequest) -> TokenCodec:
 @pytest.fixture(scope="session")
 def byte_codec() -> TokenCodec:
     return TokenCodec(byte_level())
+
+
+class ChatModel(BaseHTTPRequestHandler):
+    """A model behind a chat endpoint of this machine: answers (status, body), one after another, and keeps what it is
+    asked."""
+
+    answers: list[tuple[int, Any]]
+    asked: list[tuple[str, dict[str, Any]]]
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        type(self).asked.append((self.headers.get("Authorization", ""), body))
+        status, answer = self.answers.pop(0)
+        content = json.dumps(answer).encode() if not isinstance(answer, bytes) else answer
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: Any) -> None: ...
+
+
+@pytest.fixture
+def chat_model() -> Iterator[tuple[type[ChatModel], dict[str, Any]]]:
+    handler = type("Handler", (ChatModel,), {"answers": [], "asked": []})
+    server = HTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    base_url = f"http://127.0.0.1:{server.server_port}/v1/"
+    yield handler, {"base_url": base_url, "model": "tiny", "api_key_env": "TOOLENVS_TEST_KEY", "max_tokens": 64}
+    server.shutdown()
+    server.server_close()
+    thread.join()

@@ -1,5 +1,6 @@
 """`Blueprint`: a page made runnable. It builds what all episodes of an environment share."""
 
+import inspect
 import operator
 from collections.abc import Mapping
 from typing import Any
@@ -183,9 +184,14 @@ class Blueprint:
         }
         return self.fit(self.protocol.render_prompt(self.prompt_messages(task), schemas))
 
-    def reward_terms(self, moment: Moment) -> Mapping[str, float]:
-        """Every term of the reward of one turn, by name."""
-        return {name: term(moment) for name, term in self._terms.items()}
+    async def reward_terms(self, moment: Moment) -> Mapping[str, float]:
+        """Every term of the reward of one turn, by name; a term may be asynchronous.
+
+        Raises:
+            InfrastructureError: a term failed.
+        """
+        paid = {name: term(moment) for name, term in self._terms.items()}
+        return {name: await value if inspect.isawaitable(value) else value for name, value in paid.items()}
 
     def fit(self, text: str) -> str:
         """`text`, or what of it the tokenizer can spell."""

@@ -333,7 +333,7 @@ class Episode:
         self.meter.grace = self.meter.turns_spent
         added = (*written, *feedback)
         self.transcript = self.transcript.append(added)
-        terms = self.blueprint.reward_terms(self._moment(malformed=malformed))
+        terms = await self.blueprint.reward_terms(self._moment(malformed=malformed))
         return Turn(observation=shown, segments=added, calls=calls, reward_terms=terms)
 
     @property
@@ -362,7 +362,7 @@ class Episode:
                 self.verdict = await self.blueprint.judge(moment)
                 if self.verdict.failed:
                     raise JudgeError(f"the judge failed on task {self.task.id!r}")
-                terms = self.blueprint.reward_terms(self._moment(malformed=malformed))
+                terms = await self.blueprint.reward_terms(self._moment(malformed=malformed))
             except Exception as error:
                 self.ending, self.verdict, fault = "infrastructure", None, _fault(error)
         await self.close()

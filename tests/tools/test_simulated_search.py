@@ -1,9 +1,5 @@
 """The simulated search engine: when it is noisy, what is useful, and what a model behind it is asked."""
 
-import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
@@ -97,44 +93,12 @@ def test_wrong_calls_and_options() -> None:
             schema.read(Options, options, "test")
 
 
-class Model(BaseHTTPRequestHandler):
-    """Answers as it is told to: (status, body), one after another."""
-
-    answers: list[tuple[int, Any]]
-    asked: list[tuple[str, dict[str, Any]]]
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        type(self).asked.append((self.headers.get("Authorization", ""), body))
-        status, answer = self.answers.pop(0)
-        content = json.dumps(answer).encode() if not isinstance(answer, bytes) else answer
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_: Any) -> None: ...
-
-
-@pytest.fixture
-def model() -> Iterator[tuple[type[Model], dict[str, Any]]]:
-    handler = type("Handler", (Model,), {"answers": [], "asked": []})
-    server = HTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    base_url = f"http://127.0.0.1:{server.server_port}/v1/"
-    yield handler, {"base_url": base_url, "model": "tiny", "api_key_env": "TOOLENVS_TEST_KEY", "max_tokens": 64}
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
 def said(text: Any) -> tuple[int, Any]:
     return 200, {"choices": [{"message": {"content": text}}]}
 
 
-def test_a_model_writes_the_documents(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    handler, endpoint = model
+def test_a_model_writes_the_documents(chat_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    handler, endpoint = chat_model
     monkeypatch.setenv("TOOLENVS_TEST_KEY", "s3cret")
     handler.answers += [(503, {}), said("Doc 1: a\nDoc 2: b\nDoc 3: c"), said("Doc 1: x")]
     options = {"endpoint": endpoint, "topk": 2}
@@ -150,8 +114,8 @@ def test_a_model_writes_the_documents(model: Any, monkeypatch: pytest.MonkeyPatc
     assert "must not help" in other
 
 
-def test_a_model_that_fails_is_infrastructure(model: Any) -> None:
-    handler, endpoint = model
+def test_a_model_that_fails_is_infrastructure(chat_model: Any) -> None:
+    handler, endpoint = chat_model
     handler.answers += [(400, {"error": "no such model"}), (200, b"not json"), said(None)]
     with pytest.raises(EngineError, match="status 400.*no such model"):
         ask({"endpoint": endpoint}, "x")
