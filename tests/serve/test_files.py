@@ -52,3 +52,30 @@ def test_files_are_there_after_a_timeout_that_the_interpreter_survives(served) -
     ran = served.run(code, fetch_files=["a"], run_timeout=2)
     assert (ran["run_result"]["status"], ran["run_result"]["stdout"]) == ("TimeLimitExceeded", "written\n")
     assert ran["files"] == ({} if ran["toolenvs"]["state_lost"] else {"a": "eA=="})
+
+
+def test_what_a_program_leaves_comes_where_it_is_asked_for(served) -> None:
+    code = "open('b', 'w').write(open('a').read() + '!')"
+    for fetched in ([], ["b"]):
+        ran = served.run(code, files={"a": "aGk="}, fetch_files=fetched, outputs=True)
+        assert ran["toolenvs"]["files"] == {"b": "aGkh"}
+        assert ran["files"] == dict.fromkeys(fetched, "aGkh")
+    assert "files" not in served.run(code, files={"a": "aGk="})["toolenvs"]
+
+
+def test_a_file_that_a_later_cell_removes_is_left_out(served) -> None:
+    cells = ["open('a', 'w').write('x'); open('b', 'w').write('x')", "import os; os.remove('a')"]
+    response = served.post("/run_jupyter", {"cells": cells, "fetch_files": ["a", "b"]})
+    assert response.json()["files"] == {"b": "eA=="}
+
+
+def test_a_large_file_is_fetched_whole(served) -> None:
+    ran = served.run("open('a', 'wb').write(bytes(9 << 20)); None", fetch_files=["a"], run_timeout=60)
+    assert base64.b64decode(ran["files"]["a"]) == bytes(9 << 20)
+
+
+def test_more_files_than_a_run_can_be_given_are_refused(served) -> None:
+    for fetched in ([], ["a"]):
+        body = {"code": "1", "language": "python", "files": {f"f{n}": "" for n in range(257)}, "fetch_files": fetched}
+        response = served.post("/run_code", body)
+        assert (response.status_code, "at most 256" in response.json()["detail"]) == (422, True)

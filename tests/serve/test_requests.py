@@ -201,7 +201,7 @@ def test_bytes_that_are_no_http(served, noise: bytes, headed: bool) -> None:
 @given(
     st.dictionaries(
         st.sampled_from(
-            ["code", "language", "run_timeout", "stdin", "files", "fetch_files", "memory_limit_MB", "seed"]
+            ["code", "language", "run_timeout", "stdin", "files", "fetch_files", "memory_limit_MB", "seed", "outputs"]
         ),
         st.recursive(
             st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=20) | st.just("python"),
