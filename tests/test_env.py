@@ -40,12 +40,9 @@ def test_check_env_without_warnings(name: str) -> None:
 def scripted_actions(env: ToolEnv) -> list[str]:
     """A turn with a call, a malformed turn, a wrong answer: in the page's own protocol."""
     protocol = env.blueprint.protocol
-    tool, argument = protocol.targets[0]
     program = "import random\nprint(random.random(), hash('x'), {'a', 'b', 'c'})"
-    return [
-        protocol.write_call(Call(tool, {argument or "code": program})),
-        "I think\n" + protocol.write_answer("\\boxed{12}"),
-    ]
+    calls = [protocol.write_call(Call(tool, {argument or "code": program})) for tool, argument in protocol.targets[:1]]
+    return [*calls, "I think\n" + protocol.write_answer("\\boxed{12}")]
 
 
 def play(name: str) -> list[object]:

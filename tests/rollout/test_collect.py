@@ -86,7 +86,8 @@ async def test_masks_of_random_episodes(name: str, codec: TokenCodec) -> None:
         assert trajectory.tokens is not None
         assert len(trajectory.tokens) - trajectory.tokens.prompt_length <= 600
     assert len({trajectory.ending for trajectory in trajectories}) >= 2
-    assert sum(len(trajectory.calls) for trajectory in trajectories) >= 10
+    calls = sum(len(trajectory.calls) for trajectory in trajectories)
+    assert calls >= 10 if blueprint.protocol.targets else calls == 0
 
 
 async def test_groups_seeds_and_order(byte_codec: TokenCodec) -> None:
@@ -119,7 +120,8 @@ async def test_the_oracle_solves_generated_tasks() -> None:
         trajectories = await collect(blueprint, Oracle(blueprint), tasks)
         assert [t.success for t in trajectories] == [1.0] * 20
         for trajectory, task in zip(trajectories, tasks, strict=True):  # a question without an answer has no queries
-            assert trajectory.usage["calls"] == len(task.extra.get("queries", ["program"]))
+            needed = len(task.extra.get("queries", ["program"]))
+            assert trajectory.usage["calls"] == (needed if blueprint.protocol.targets else 0)
         assert all(t.tokens is None for t in trajectories)
 
 
