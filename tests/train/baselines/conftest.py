@@ -4,7 +4,6 @@ import contextlib
 import importlib.util
 import io
 import sys
-from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +11,7 @@ from toolenvs import assets, sandbox
 from toolenvs.errors import SandboxError
 from toolenvs.rewards.judges import maths
 from toolenvs.rewards.verdict import Reason, Verdict
+from toolenvs.sandbox.result import Result
 from toolenvs.train.policy import save_policy
 from toolenvs.train.tiny.model import build_model
 
@@ -45,18 +45,15 @@ class Calculator:
     async def arun(self, code, *, timeout_s, seed=0):
         if self.dead:
             raise SandboxError("the sandbox died")
-        result = SimpleNamespace(
-            status="ok", stdout="", stderr="", value=None, error=None, truncated=False, seconds=0.0
-        )
         if not set(code) <= set("print()+-*0123456789 "):
-            return SimpleNamespace(**vars(result) | {"status": "error", "error": "NameError: unknown"})
+            return Result("error", error="NameError: unknown")
         printed = io.StringIO()
         try:
             with contextlib.redirect_stdout(printed):
                 exec(code)
         except SyntaxError as error:
-            return SimpleNamespace(**vars(result) | {"status": "error", "error": f"SyntaxError: {error.msg}"})
-        return SimpleNamespace(**vars(result) | {"stdout": printed.getvalue()})
+            return Result("error", error=f"SyntaxError: {error.msg}")
+        return Result("ok", stdout=printed.getvalue())
 
 
 @pytest.fixture
