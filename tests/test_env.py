@@ -41,7 +41,10 @@ def scripted_actions(env: ToolEnv) -> list[str]:
     """A turn with a call, a malformed turn, a wrong answer: in the page's own protocol."""
     protocol = env.blueprint.protocol
     program = "import random\nprint(random.random(), hash('x'), {'a', 'b', 'c'})"
-    calls = [protocol.write_call(Call(tool, {argument or "code": program})) for tool, argument in protocol.targets[:1]]
+    calls = []
+    for tool, argument in protocol.targets[:1]:
+        name = argument or next(iter(env.blueprint.tools[tool].parameters["properties"]))
+        calls.append(protocol.write_call(Call(tool, {name: program})))
     return [*calls, "I think\n" + protocol.write_answer("\\boxed{12}")]
 
 

@@ -27,6 +27,7 @@ _PIECES = [
     "<search>the mayor of a town</search>", "<search>", "</search>", "<information>", "</information>",
     "<|begin_of_query|>a mayor<|end_of_query|>", "<|begin_of_query|>", "<|end_of_query|>", "<|begin_of_documents|>",
     "<|end_of_documents|>",
+    "<tool_call>\n{\"name\": \"query_rag\", \"arguments\": {\"query\": \"a mayor\"}}\n</tool_call>",
 ]  # fmt: skip
 
 

@@ -53,6 +53,7 @@ class Oracle:
 
     def __init__(self, blueprint: Blueprint) -> None:
         self._protocol = blueprint.protocol
+        self._tools = blueprint.tools
 
     async def act(self, request: Request) -> Action:
         """The task's program first, then what it printed; or its queries in turn, then the gold that they led to.
@@ -77,7 +78,8 @@ class Oracle:
 
     def _call(self, content: str) -> str:
         tool, argument = self._protocol.targets[0]
-        return self._protocol.write_call(Call(tool, {argument or "code": content}))
+        argument = argument or next(iter(self._tools[tool].parameters["properties"]))  # where the policy names it
+        return self._protocol.write_call(Call(tool, {argument: content}))
 
     def release(self, key: str) -> None:
         """Nothing is kept."""

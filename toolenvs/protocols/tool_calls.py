@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolenvs.protocols import _forgery
-from toolenvs.protocols.base import Call, Message, Observation, Reply
+from toolenvs.protocols.base import Call, Message, Observation, Reply, answer_in
 from toolenvs.protocols.templates import ChatTemplate
 from toolenvs.transcript import Author
 
@@ -28,6 +28,9 @@ class Options:
     """Name of the function as the policy calls it, and the tool behind it."""
     remind: str = "The last call could not be read: {reason}."
     """Feedback to a malformed call where the page says `remind`."""
+    answer: str = ""
+    """A tag around the final answer, such as "answer": a turn with such an answer is final, whatever it calls. "" where
+    a turn without a call is the answer as a whole."""
 
 
 class Protocol:
@@ -37,14 +40,18 @@ class Protocol:
         self._options = options
         self._template = template
         self._opening, self._closing = template.tool_turn()
+        self._answer = (f"<{options.answer}>", f"</{options.answer}>") if options.answer else ()
         self._imitations = _forgery.Imitations(_RESPONSE, [_CALL_TAGS])
         self.targets = tuple((tool, None) for tool in options.names.values())
         self.turn_end = template.turn_end
         self.stop = (template.turn_end,) if template.turn_end else ()
-        self.markers = tuple(dict.fromkeys((*_CALL_TAGS, f"<{_RESPONSE}>", f"</{_RESPONSE}>", *template.markers)))
+        self.markers = tuple(
+            dict.fromkeys((*_CALL_TAGS, f"<{_RESPONSE}>", f"</{_RESPONSE}>", *self._answer, *template.markers))
+        )
 
     def parse(self, turn: str) -> Reply:
-        """The first call; later ones in the same turn are dropped, as verl does with `max_parallel_calls` 1."""
+        """The last answer, where the page has a tag for it, else the first call; later ones in the same turn are
+        dropped, as verl does with `max_parallel_calls` 1."""
         forged = _forgery.merge(
             [
                 *self._imitations.find(turn),
@@ -52,6 +59,9 @@ class Protocol:
             ]
         )
         text = _forgery.blank(turn, forged)
+        answer = answer_in(text, *self._answer) if self._answer else None
+        if answer is not None:
+            return Reply(answer=answer, forged=forged)
         match = _CALL.search(text)
         if match is None:
             return Reply(malformed="<tool_call> is not closed" if "<tool_call>" in text else None, forged=forged)
@@ -85,7 +95,7 @@ class Protocol:
 
     def write_answer(self, answer: str) -> str:
         """The answer as it is, and the end of the turn."""
-        return answer + self.turn_end
+        return (answer.join(self._answer) if self._answer else answer) + self.turn_end
 
     def reminder(self, reason: str) -> str:
         """The page's reminder."""
