@@ -26,3 +26,22 @@ def test_names(code: str, names: set[str]) -> None:
 def test_kinds() -> None:
     assert kind("import numpy", {"numpy"}) == "full"
     assert kind("import math, json", {"numpy"}) == "bare"
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("import scipy", "full"),
+        ("import numpy, scipy.special", "full"),
+        ("optimize = 1\nimport numpy", "full"),
+        ("import pandas as pd", "wide"),
+        ("import matplotlib.pyplot as plt", "wide"),
+        ("from scipy.optimize import minimize", "wide"),
+        ("from scipy import (\n    optimize,\n)", "wide"),
+        ("import scipy\nscipy.optimize.root(f, 0)", "wide"),
+        ("def stats(): ...", "bare"),
+    ],
+)
+def test_parts_of_packages(code: str, expected: str) -> None:
+    installed = {"numpy", "scipy", "pandas", "matplotlib"}
+    assert kind(code, installed, ["pandas", "matplotlib", "scipy.optimize"]) == expected

@@ -226,7 +226,7 @@ def test_a_dead_fork_server_is_infrastructure_and_is_replaced(box: LocalBox) -> 
     session.run("x = 1")
     for pid in box.server_pids:
         os.kill(pid, signal.SIGKILL)
-    for server in box._pools["full"].servers:
+    for server in [server for pool in box._pools.values() for server in pool.servers]:
         server.process.wait()
     with pytest.raises(SandboxError):
         session.run("import time; time.sleep(60)")

@@ -1,7 +1,7 @@
 """Which fork server a program needs, told from its imports."""
 
 import re
-from collections.abc import Set
+from collections.abc import Iterable, Set
 
 # Cheap and generous: a name in a comment or a string costs a slower start, nothing else.
 _NAME = r"[\w.]+(?:\s+as\s+\w+)?"
@@ -20,6 +20,19 @@ def imported(code: str) -> set[str]:
     return names
 
 
-def kind(code: str, third_party: Set[str]) -> str:
-    """ "full" for a program that imports one of `third_party`, else "bare"."""
-    return "full" if imported(code) & third_party else "bare"
+def kind(code: str, third_party: Set[str], wide: Iterable[str] = ()) -> str:
+    """The fork server for a program.
+
+    Args:
+        code: the program.
+        third_party: packages that "bare" does not hold.
+        wide: packages, and parts of packages as "package.part", that "full" does not hold either.
+    """
+    packages = imported(code) & third_party
+    if not packages:
+        return "bare"
+    for name in wide:
+        package, _, part = name.partition(".")
+        if package in packages and part in code:
+            return "wide"
+    return "full"

@@ -13,7 +13,11 @@ from typing import Any
 from toolenvs import assets
 from toolenvs.errors import ConfigError, did_you_mean
 from toolenvs.sandbox import users
+from toolenvs.sandbox.imports import kind
 from toolenvs.sandbox.walls import Plan
+
+KINDS = ("bare", "full", "wide")
+"""Of fork servers; each has imported more than the one before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,12 +80,12 @@ def defaults() -> Limits:
     return Limits(**page()["limits"])
 
 
-def plan(tier: str, kind: str, limits: Limits, *, subprocesses: bool = False) -> Plan:
-    """What a fork server of `tier` and `kind` ("bare" or "full") is told."""
+def plan(tier: str, name: str, limits: Limits, *, subprocesses: bool = False) -> Plan:
+    """What a fork server of `tier` and of the kind `name` ("bare", "full" or "wide") is told."""
     programs = page()["programs"]
     packages, sites, importable = _packages()
     readable, hidden = _interpreter()
-    full = kind == "full"
+    kinds = KINDS[: KINDS.index(name) + 1]
     return Plan(
         tier=tier,
         readable=[*readable, *(_commands() if subprocesses else ())],
@@ -89,8 +93,8 @@ def plan(tier: str, kind: str, limits: Limits, *, subprocesses: bool = False) ->
         packages=list(packages),
         sites=list(sites),
         importable=list(importable),
-        preload=programs["preload_bare"] + (programs["preload_full"] if full else []),
-        warm_up=programs["warm_up"] if full else "",
+        preload=[module for one in kinds for module in programs[f"preload_{one}"]],
+        warm_up=programs["warm_up"] if name != "bare" else "",
         output_chars=limits.output_chars,
         memory_mb=limits.memory_mb,
         files_mb=limits.files_mb,
@@ -108,6 +112,11 @@ def plan(tier: str, kind: str, limits: Limits, *, subprocesses: bool = False) ->
 def third_party() -> frozenset[str]:
     """Names that programs may import and that are installed here, beyond the standard library."""
     return frozenset(_packages()[2])
+
+
+def kind_for(code: str) -> str:
+    """The kind of fork server that a program needs."""
+    return kind(code, third_party(), page()["programs"]["wide"])
 
 
 @cache

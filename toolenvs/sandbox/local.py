@@ -16,7 +16,6 @@ from typing import Any
 from toolenvs.errors import ConfigError, ForkError, IsolationError, SandboxError, did_you_mean
 from toolenvs.sandbox import base, cgroups, inputs, limits
 from toolenvs.sandbox.cell import COPY_LIMIT_S, Cell, Exchange, request
-from toolenvs.sandbox.imports import kind
 from toolenvs.sandbox.pool import Pool
 from toolenvs.sandbox.result import Result
 from toolenvs.sandbox.turnstile import Turnstile, caller
@@ -66,8 +65,10 @@ class LocalBox(base.Box):
         self._live: weakref.WeakSet[LocalSession] = weakref.WeakSet()
         tiers = (tier,) if tier else TIERS[TIERS.index("hardened" if subprocesses else min_isolation) :]
         self.tier, first, self._slots = _strongest(tiers, self.limits, subprocesses)
-        full = Pool(self.tier, "full", self.limits, slots=self._slots, subprocesses=subprocesses)
-        self._pools = {"bare": first, "full": full}
+        self._pools = {
+            kind: Pool(self.tier, kind, self.limits, slots=self._slots, subprocesses=subprocesses)
+            for kind in limits.KINDS[1:]
+        } | {"bare": first}
         first.refill()
 
     def run(
@@ -86,7 +87,7 @@ class LocalBox(base.Box):
             return refused
         self._running.enter()
         try:
-            pool = self._pool(kind(code, limits.third_party()))
+            pool = self._pool(code)
             cell = pool.take()
             try:
                 return _drive(self._exchange(cell, code, timeout_s, stdin, seed, block, final=True))
@@ -117,7 +118,7 @@ class LocalBox(base.Box):
             return refused
         await self._running.aenter(by)
         try:
-            pool = self._pool(kind(code, limits.third_party()))
+            pool = self._pool(code)
             cell = await _take(pool)
             try:
                 return await _adrive(self._exchange(cell, code, timeout_s, stdin, seed, block, final=True))
@@ -168,9 +169,11 @@ class LocalBox(base.Box):
         """Whether sessions can be copied."""
         return self.tier != "fork" and not self.subprocesses
 
-    def _pool(self, kind: str) -> Pool:
+    def _pool(self, code: str, *, lasting: bool = False) -> Pool:
+        """Where a program runs; one that starts a session, whose later ones may import anything: no bare one."""
         self._check_owner()
-        return self._pools[kind if limits.third_party() else "bare"]
+        kind = limits.kind_for(code)
+        return self._pools["full" if lasting and kind == "bare" and limits.third_party() else kind]
 
     def _check_owner(self) -> None:
         if self._closed:
@@ -231,7 +234,7 @@ class LocalSession(base.Session):
             refused = self._box._refused(code, stdin)
             if refused:
                 return refused
-            cell = self._cell or self._keep(self._box._pool("full").take(forkable=self._box._forks))
+            cell = self._cell or self._keep(self._box._pool(code, lasting=True).take(forkable=self._box._forks))
             exchange = self._box._exchange(cell, code, timeout_s, stdin, self._seed, block, final=False)
             try:
                 result = _drive(exchange)
@@ -251,7 +254,7 @@ class LocalSession(base.Session):
             refused = self._box._refused(code, stdin)
             if refused:
                 return refused
-            cell = self._cell or self._keep(await _take(self._box._pool("full"), forkable=self._box._forks))
+            cell = self._cell or self._keep(await _take(self._box._pool(code, lasting=True), forkable=self._box._forks))
             exchange = self._box._exchange(cell, code, timeout_s, stdin, self._seed, block, final=False)
             try:
                 result = await _adrive(exchange)

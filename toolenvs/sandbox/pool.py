@@ -20,7 +20,7 @@ _QUIET_S = 10.0
 
 
 class Pool:
-    """Cells of one kind ("bare" or "full"). Thread-safe."""
+    """Cells of one kind ("bare", "full" or "wide"). Thread-safe."""
 
     def __init__(
         self, tier: str, kind: str, limits: Limits, *, slots: Slots | None = None, subprocesses: bool = False
