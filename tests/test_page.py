@@ -111,3 +111,11 @@ def test_options_of_a_term_are_overridden_by_the_terms_name() -> None:
     ):
         with pytest.raises(PageError, match=message):
             load("SearchR1-v0", overrides)
+
+
+def test_another_task_set_leaves_the_options_of_the_pages_own_behind() -> None:
+    for overrides in ({"set": "mine.jsonl"}, {"tasks.set": "mine.jsonl"}, {"tasks": {"set": "mine.jsonl"}}):
+        assert load("SearchR1-v0", overrides).tasks == {"set": "mine.jsonl"}
+    assert load("SearchR1-v0", {"set": "mine.jsonl", "limit": 3}).tasks == {"set": "mine.jsonl", "limit": 3}
+    kept = load("SearchR1-v0", {"set": "world", "max_hops": 3}).tasks
+    assert kept == {"set": "world", "passages": 1000, "max_hops": 3}

@@ -121,6 +121,8 @@ def load(path: str | Path, overrides: Table | None = None) -> Page:
 def parse(table: Table, where: str, overrides: Table | None = None) -> Page:
     """A page from its table; see `load`."""
     merged = copy.deepcopy(dict(table))
+    if _other_tasks(merged, overrides or {}):
+        merged["tasks"] = {}  # the options of the page's own set are not another's
     for key, value in (overrides or {}).items():
         _override(merged, key, value, where)
     protocol = merged.get("protocol")
@@ -129,6 +131,15 @@ def parse(table: Table, where: str, overrides: Table | None = None) -> Page:
         options = {key: value for key, value in protocol.items() if key not in common}
         merged["protocol"] = {key: value for key, value in protocol.items() if key in common} | {"options": options}
     return schema.read(Page, merged, where)
+
+
+def _other_tasks(table: Table, overrides: Table) -> bool:
+    """Whether the overrides name another task set than the page."""
+    given = overrides.get("tasks")
+    named = [given.get("set")] if isinstance(given, Mapping) else []
+    named += [overrides.get("tasks.set"), overrides.get("set")]
+    own = _section(table, "tasks").get("set")
+    return any(name not in (None, own) for name in named)
 
 
 def _override(table: dict[str, Any], key: str, value: Any, where: str) -> None:

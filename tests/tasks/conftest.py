@@ -104,6 +104,16 @@ SAMPLES: dict[str, Rows] = {
         {"question": "Ann has 3 apples and 4 pears. How many?", "answer": "3 + 4 = 7\n#### 7"},
         {"question": "How much is a thousand and one?", "answer": "That is it.\n#### 1,001"},
     ],
+    "papersearchqa": [
+        {
+            "question": "Which gene is mutated in Orrin syndrome?", "answer": "LOM1", "is_paraphrased": False,
+            "cat_num": "1", "cat": "Genetic mutations", "pmid": "30000001", "golden_answers": ["LOM1", "lomirin 1"],
+        },
+        {
+            "question": " Where is lomirin made? ", "answer": "Liver", "is_paraphrased": True,
+            "cat_num": "9", "cat": "Anatomy", "pmid": "30000001", "golden_answers": ["Liver"],
+        },
+    ],
     "plain": [
         {"ID": "2024-I-1", "Problem": "Find N.", "Solution": "It is 204.", "Answer": 204},
         {"ID": "2024-I-2", "Problem": "Find M.", "Solution": "It is 25.", "Answer": 25},

@@ -36,6 +36,10 @@ EXPECTED = {
         ("row-0", "Ann has 3 apples and 4 pears. How many?", ("7",)),
         ("row-1", "How much is a thousand and one?", ("1001",)),
     ],
+    "papersearchqa": [
+        ("row-0", "Which gene is mutated in Orrin syndrome?", ("LOM1", "lomirin 1")),
+        ("row-1", "Where is lomirin made?", ("Liver",)),
+    ],
     "plain": [("2024-I-1", "Find N.", ("204",)), ("2024-I-2", "Find M.", ("25",))],
 }
 
