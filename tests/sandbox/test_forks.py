@@ -23,9 +23,9 @@ def forking(box: LocalBox) -> LocalBox:
 
 
 def steady(box: LocalBox, settle: Callable[[LocalBox, int], int]) -> int:
-    """How many processes live below the fork servers, once that does not change any more."""
+    """How many processes live below the fork servers, once that does not change any more and none is starting."""
     count = -1
-    while count != (count := settle(box, 1_000)):
+    while count != (count := settle(box, 1_000)) or any(pool._growing for pool in box._pools.values()):
         time.sleep(0.2)
     return count
 

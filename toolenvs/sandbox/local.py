@@ -15,6 +15,7 @@ from typing import Any
 
 from toolenvs.errors import ConfigError, ForkError, IsolationError, SandboxError, did_you_mean
 from toolenvs.sandbox import base, cgroups, inputs, limits
+from toolenvs.sandbox.afterwards import Afterwards
 from toolenvs.sandbox.cell import COPY_LIMIT_S, Cell, Exchange, request
 from toolenvs.sandbox.pool import Pool
 from toolenvs.sandbox.result import Result
@@ -63,6 +64,7 @@ class LocalBox(base.Box):
         self._running = Turnstile(self.limits.max_running)
         self._sessions = Turnstile(self.limits.max_sessions)
         self._live: weakref.WeakSet[LocalSession] = weakref.WeakSet()
+        self._afterwards = Afterwards()
         tiers = (tier,) if tier else TIERS[TIERS.index("hardened" if subprocesses else min_isolation) :]
         self.tier, first, self._slots = _strongest(tiers, self.limits, subprocesses)
         self._pools = {
@@ -86,16 +88,13 @@ class LocalBox(base.Box):
         if refused:
             return refused
         self._running.enter()
+        pool = cell = None
         try:
             pool = self._pool(code)
             cell = pool.take()
-            try:
-                return _drive(self._exchange(cell, code, timeout_s, stdin, seed, block, final=True))
-            finally:
-                cell.kill()
-                pool.refill()
+            return _drive(self._exchange(cell, code, timeout_s, stdin, seed, block, final=True))
         finally:
-            self._running.leave()
+            self._leave(pool, cell)
 
     def arun(
         self,
@@ -117,16 +116,28 @@ class LocalBox(base.Box):
         if refused:
             return refused
         await self._running.aenter(by)
+        pool = cell = None
         try:
             pool = self._pool(code)
             cell = await _take(pool)
+            return await _adrive(self._exchange(cell, code, timeout_s, stdin, seed, block, final=True))
+        finally:
+            self._leave(pool, cell)
+
+    def _leave(self, pool: Pool | None, cell: Cell | None) -> None:
+        """End the cell of a stateless run, have the next one made, then let the next caller in."""
+        if pool is None or cell is None:
+            self._running.leave()
+            return
+
+        def leave() -> None:
             try:
-                return await _adrive(self._exchange(cell, code, timeout_s, stdin, seed, block, final=True))
-            finally:
                 cell.kill()
                 pool.refill()
-        finally:
-            self._running.leave()
+            finally:
+                self._running.leave()
+
+        self._afterwards.do(leave)
 
     def session(self, *, seed: int | None = None) -> "LocalSession":
         """A stateful interpreter; waits while `max_sessions` are live."""
@@ -149,6 +160,7 @@ class LocalBox(base.Box):
             self._closed = True
             for session in list(self._live):
                 session.close()
+            self._afterwards.close()
             for pool in self._pools.values():
                 pool.close()
             if self._slots is not None:
