@@ -5,8 +5,8 @@
 True
 
 The order, each step only where the one before finds nothing: the last explicit cue ("Answer: B", "option B", "so B."),
-the last box that holds a letter alone, a reply that is a letter. Letters are upper case, except in a reply that is one;
-a response that names several options hedges, and chooses none.
+the last box that holds a letter (and its option's text, "B: 42"), a reply that is a letter. Letters are upper case,
+except in a reply that is one; a response that names several options hedges, and chooses none.
 """
 
 import re
@@ -20,32 +20,46 @@ _WINDOW_CHARACTERS = 20_000
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _LETTER = r"[(\[]?(?P<letter>[A-Z])\b(?:[)\]])?"
 _CUE = re.compile(
-    r"(?:\b(?i:answer|option|choice)\b(?:\s+(?i:is|was|to be|must be|would be|should be))?\s*[:=]?\s*"
-    r"(?:(?i:option|choice|letter)\s+)?"
-    r"|\b(?i:so|therefore|thus|hence)\b,?\s+(?:(?i:it(?:'s| is))\s+)?(?=\W?[A-Z]\W*\Z))"
-    + _LETTER
+    r"(?:\b(?i:answer|option|choice)\b(?:\s++(?i:is|was|to be|must be|would be|should be))?\s*+[:=]?\s*+"
+    r"(?:(?i:option|choice|letter)\s++)?"
+    r"|\b(?i:so|therefore|thus|hence)\b,?\s++(?:(?i:it(?:'s| is))\s++)?(?=\W?[A-Z]\W*+\Z))" + _LETTER
 )
-_BOX = re.compile(r"\\boxed\s*\{\s*(?:\\text\w*\s*\{)?\s*[(]?\s*([A-Z])\s*[).:]?[^{}A-Z]{0,40}\}")
+_FONT = re.compile(r"\\(?:text[a-z]*+|math(?:rm|bf|sf|it|tt)|mbox)\s*+\{([^{}]*+)\}")
+_BOX = re.compile(r"\\boxed\s*+\{([^{}]*+)\}")
+_BOXED = re.compile(r"[(\[]?\s*+([A-Z])\s*+(?:[)\].:].*|(?<=\s)[\d(].*|)", re.DOTALL)
+_LONE = re.compile(r"(?<![\w'])[A-Z](?![\w'])")
 _REPLY = re.compile(r"[(\[]?([A-Za-z])(?:[)\].:][)\].:]?(?:\s[^\n]*)?)?")
-_WORD_AFTER = re.compile(r"\s+(?!because\b|since\b|as\b|for\b|and\b|but\b|which\b|is\b)[a-z]")
-_ANOTHER = re.compile(r"[)\]]?\s*(?:,|/|\bor\b|\band\b|&)\s*(?:\bor\b|\band\b)?\s*[(\[]?([A-Z])\b(?![a-z'])")
+_WORD_AFTER = re.compile(r"\s++(?!because\b|since\b|as\b|for\b|and\b|but\b|which\b|is\b)[a-z]")
+_DOUBT = r"(?:(?i:option|choice|letter|also|even|maybe|perhaps|possibly)\s++)?"
+_ANOTHER = re.compile(
+    r"[)\]]?\s*+(?:[,/;|&+]|\bor\b|\band\b)\s*+(?:\bor\b|\band\b)?\s*+" + _DOUBT + r"[(\[]?([A-Z])\b(?![a-z'])"
+    r"|[)\]]?(?:\.?\s++|-)[(\[]?([A-Z])\b(?=[^\w\n]*+(?:\n|\Z)|[\s,;/]++[(\[]?[A-Z]\b)"  # nothing between but space
+)
 
 
 def extract(response: str, options: int) -> str | None:
     """The letter that a response chooses among the first `options`; None where it chooses none, or several."""
     text = unicodedata.normalize("NFKC", _THOUGHT.sub("", response)[-_WINDOW_CHARACTERS:])
-    text = re.sub(r"[*_`$]+", "", text).strip()
+    text = re.sub(r"[*_`$]+", "", text)[-_WINDOW_CHARACTERS:].strip()
+    text = _FONT.sub(r"\1", _FONT.sub(r"\1", text))
     allowed = {chr(ord("A") + index) for index in range(options)}
     cues = [cue for cue in _CUE.finditer(text) if cue["letter"] in allowed and not _is_a_word(text, cue)]
     if cues:
         return None if _names_another(text, cues[-1].end("letter"), allowed) else cues[-1]["letter"]
-    boxes = [box[1] for box in _BOX.finditer(text) if box[1] in allowed]
+    boxes = [letter for box in _BOX.finditer(text) if (letter := _boxed(box[1].strip(), allowed))]
     if boxes:
         return boxes[-1]
     reply = _REPLY.fullmatch(text)
     if reply is None or reply[1].upper() not in allowed or _names_another(text, reply.end(1), allowed):
         return None
     return reply[1].upper()
+
+
+def _boxed(content: str, allowed: set[str]) -> str | None:
+    """The letter that a box holds, alone or with its option's text behind it, and with no other letter."""
+    found = _BOXED.fullmatch(content)
+    letters = {letter for letter in _LONE.findall(content) if letter in allowed}
+    return found[1] if found and letters == {found[1]} else None
 
 
 def _is_a_word(text: str, cue: re.Match[str]) -> bool:
@@ -55,7 +69,7 @@ def _is_a_word(text: str, cue: re.Match[str]) -> bool:
 
 def _names_another(text: str, at: int, allowed: set[str]) -> bool:
     another = _ANOTHER.match(text, at)
-    return another is not None and another[1] in allowed
+    return another is not None and (another[1] or another[2]) in allowed
 
 
 def judge(*, gold: str, response: str, options: int) -> Verdict:

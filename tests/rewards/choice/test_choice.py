@@ -18,6 +18,16 @@ CHOSEN = [
     ("The answer is a car", None), ("Answer: A car is fast", None), ("Answer: B or C", None), ("A and B", None),
     ("Answer: E", None), ("I do not know", None), ("", None), ("ABCD", None), ("I", None), ("<think>Answer: B", None),
     ("Because B is wrong and C is wrong", None), ("Answers: none", None), ("Answer: B/C", None), ("B, C", None),
+    ("\\boxed{Cannot be determined}", None), ("\\boxed{All of the above}", None), ("\\boxed{Both}", None),
+    ("\\boxed{Does not exist}", None), ("\\boxed{A car}", None), ("\\boxed{A = 5}", None), ("\\boxed{B, C}", None),
+    ("\\boxed{A and B}", None), ("\\boxed{\\text{B} and \\text{C}}", None), ("\\boxed{B: C}", None),
+    ("\\boxed{\\mathrm{B}}", "B"), ("\\boxed{\\textbf{(B)}}", "B"), ("\\boxed{B: Paris}", "B"), ("\\boxed{B 42}", "B"),
+    ("\\boxed{\\mathbf{\\text{D}}}", "D"), ("\\boxed{B.}", "B"), ("\\boxed{(B) does not exist}", "B"),
+    ("\\boxed{\\mathbb{C}}", None), ("Answer: \\text{B}", "B"),
+    ("Answer: B; C", None), ("Answer: B\nC", None), ("Answer: B C D", None), ("Answer: (B) (C)", None),
+    ("Answer: B. C.", None), ("Answer: B or maybe C", None), ("Answer: B + C", None), ("B. C", None),
+    ("Answer: D\nA is incorrect.", "D"), ("Answer: B\n\nI hope this helps.", "B"), ("Answer: B, not C", "B"),
+    ("Answer: B.\nBecause it is.", "B"),
 ]  # fmt: skip
 
 

@@ -26,19 +26,19 @@ _END_OF_TEXT = re.compile(r"(?:</s>|<\|[A-Za-z_]{1,20}\|>)$")
 _ANSWER_OPEN = re.compile(r"<answer>", re.IGNORECASE)
 _ANSWER_CLOSE = re.compile(r"</answer>", re.IGNORECASE)
 _BRACE = re.compile(
-    r"\\+(?:boxed|fbox|framebox)\s*(?:\{|(?P<bare>-?\d+(?:\.\d+)?|[A-Za-z](?![A-Za-z])))|\\.|[{}]", re.DOTALL
+    r"(?<!\\)\\++(?:boxed|fbox|framebox)\s*+(?:\{|(?P<bare>-?\d+(?:\.\d+)?|[A-Za-z](?![A-Za-z])))|\\.|[{}]", re.DOTALL
 )
 _JOINT = re.compile(r"(?:[\s,$&]|\\(?:quad|qquad|,|;|\(|\)|\[|\])|\\text\{\s*(?:and|or)\s*\}|and|or)*")
 _MARKERS = re.compile(
     r"####[ \t]*(?P<hash>[^\n]+)"
-    r"|(?:final|the)[ ]+answer(?:\*\*|__|:)*[ \t]*\n\s*(?P<below>\S[^\n]*)"
-    r"|(?:final[ ]+answer|the[ ]+answer|answer)[ \t]*(?:\*\*|__)?[ \t]*(?:is\b|:|=)[ \t]*:?[ \t]*(?:\*\*|__)?\s*"
+    r"|(?:final|the)[ ]+answer(?:\*\*|__|:)*[ \t]*+\n\s*+(?P<below>\S[^\n]*)"
+    r"|(?:final[ ]+answer|the[ ]+answer|answer)[ \t]*+(?:\*\*|__)?[ \t]*+(?:is\b|:|=)[ \t]*+:?[ \t]*+(?:\*\*|__)?\s*+"
     r"(?:(?:therefore|thus|then|simply|just)\b,?[ \t]*)?(?P<said>\S[^\n]*)",
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"\.(?=\s|$|\*)")
-_CLAUSE = re.compile(r",?\s+(?:since|because|which|where)\b|,\s+not\b", re.IGNORECASE)
-_BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
+_CLAUSE = re.compile(r",?(?<!\s)\s++(?:since|because|which|where)\b|,\s++not\b", re.IGNORECASE)
+_BOLD = re.compile(r"\*\*([^*\n]++)\*\*")
 _FORMULA = re.compile(
     r"\\\[(.{1,400}?)\\\]|\$\$(.{1,400}?)\$\$|\\\((.{1,400}?)\\\)|(?<![\\$])\$([^$\n]{1,400})\$(?!\$)", re.DOTALL
 )

@@ -4,12 +4,12 @@ import re
 from collections.abc import Sequence
 from time import perf_counter
 
+from toolenvs.rewards.blocks import blocks
 from toolenvs.rewards.qa.careful import forms
 from toolenvs.rewards.verdict import Reason, Verdict
 
 _LEAST_LIMIT = 200
 _TIMES_GOLD = 4
-_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 _YES_NO = re.compile(r"\s*(yes|no)\b(?=\s*(?:$|[.,;:!-]))", re.IGNORECASE)
 _EITHER = re.compile(r"\b(?:yes|no)\b", re.IGNORECASE)
 
@@ -51,7 +51,7 @@ def _yes_or_no(gold: str, answer: str) -> bool:
 
 def extract(response: str) -> str | None:
     """What stands in the one `<answer>` tag of a response; None where there is none, or several that differ."""
-    answers = {match[1].strip() for match in _ANSWER.finditer(response)}
+    answers = {text.strip() for _, text in blocks(response, ("answer",))}
     return answers.pop() if len(answers) == 1 else None
 
 

@@ -10,13 +10,13 @@ thoughts and S searches,
 import re
 from dataclasses import dataclass
 
+from toolenvs.rewards.blocks import blocks
 from toolenvs.rewards.moment import Moment
 from toolenvs.schema import at_least
 from toolenvs.transcript import Author
 
 _TAGS = ("think", "search", "information", "answer")
-_ANY_TAG = re.compile(r"</?([A-Za-z_][\w-]*)[^<>]*>")
-_BLOCK = re.compile(r"<(think|search|information|answer)>(.*?)</\1>", re.DOTALL)
+_ANY_TAG = re.compile(r"</?([A-Za-z_][\w-]*+)[^<>]*+>")
 _MIN_BLOCKS = 4
 _MAX_THOUGHTS = 8
 
@@ -48,9 +48,8 @@ class Term:
 
     def grade(self, response: str) -> float:
         """The format of a response, 0 to 1."""
-        blocks = [(match[1], match[2]) for match in _BLOCK.finditer(response)]
-        thoughts = sum(name == "think" for name, _ in blocks)
-        needed = sum(name == "search" for name, _ in blocks) + 1
+        names = [name for name, _ in blocks(response, _TAGS)]
+        thoughts, needed = names.count("think"), names.count("search") + 1
         if not self.is_sound(response) or thoughts > _MAX_THOUGHTS:
             return 0.0
         return float(min(thoughts / 2, 1.0) * min(thoughts, needed) / max(thoughts, needed))
@@ -60,17 +59,17 @@ class Term:
         but theirs; none is empty or copied from the prompt; each search has one line, and its information behind it.
         """
         response = response.strip()
-        blocks = [(match[1], match[2].strip()) for match in _BLOCK.finditer(response)]
-        names = [name for name, _ in blocks]
+        found = [(name, text.strip()) for name, text in blocks(response, _TAGS)]
+        names = [name for name, _ in found]
         tags = [tag[1].lower() for tag in _ANY_TAG.finditer(response)]
         return (
             response.startswith("<think>")
             and response.endswith("</answer>")
-            and len(blocks) >= _MIN_BLOCKS
+            and len(found) >= _MIN_BLOCKS
             and set(tags) <= set(_TAGS)
-            and len(tags) == 2 * len(blocks)
-            and all(text and text not in self._options.placeholders for _, text in blocks)
-            and not any(name == "search" and "\n" in text for name, text in blocks)
+            and len(tags) == 2 * len(found)
+            and all(text and text not in self._options.placeholders for _, text in found)
+            and not any(name == "search" and "\n" in text for name, text in found)
             and names.count("search") == names.count("information")
             and all(names[place + 1 : place + 2] == ["information"] for place, n in enumerate(names) if n == "search")
         )

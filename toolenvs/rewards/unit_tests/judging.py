@@ -23,7 +23,7 @@ PARALLEL = 4
 """Tests that run at once in `ajudge`."""
 MAX_TIMEOUTS = 2
 """After so many tests that ran out of time the next ones are not run: they count as not passed."""
-_BLOCK = re.compile(r"```[ \t]*(?:python3?|py)?[ \t]*\n(.*?)(?:(?<=\n)[ \t]*```|\Z)", re.DOTALL | re.IGNORECASE)
+_BLOCK = re.compile(r"```[ \t]*+(?:python3?|py)?[ \t]*+\n(.*?)(?:(?<=\n)[ \t]*```|\Z)", re.DOTALL | re.IGNORECASE)
 _EMPTY_PROGRAMS = ("", "pass")
 _Run = tuple[str, str]  # program, standard input
 
