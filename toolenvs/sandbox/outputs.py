@@ -26,6 +26,7 @@ _ENTRY = struct.Struct("<HI")  # bytes of the name, of the content
 MAX_PACKED_BYTES = MAX_BYTES + MAX_FILES * (_ENTRY.size + 512)
 _PIECE_BYTES = 1 << 16
 _PAST_NS = 10**9
+_EMPTY_BYTES = 40  # what a folder of tmpfs, as the cells' own are, has as its size: 20 for each entry, "." and ".." too
 _NAME = re.compile(r"\w(?:[\w .()+,=@~-]{0,126}\w)?")
 _HOOKED = ("matplotlib", "matplotlib.backend_bases", "matplotlib.font_manager")
 _ENVIRONMENT = {"MPLBACKEND": "Agg", "MATPLOTLIBRC": "/dev/null", "MPL_IGNORE_SYSTEM_FONTS": "1"}
@@ -162,6 +163,8 @@ class Outputs:
         """Read what is new or changed; whether some of it cannot be taken."""
         lost = False
         try:
+            if os.stat(self.folder or ".").st_size == _EMPTY_BYTES:
+                return False
             entries = [entry.name for entry in os.scandir(self.folder) if not entry.name.startswith(".")]
         except OSError:
             return False  # the program removed it

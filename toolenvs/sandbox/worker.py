@@ -42,7 +42,7 @@ class Stream(io.TextIOBase):
         self._descriptor = descriptor
         self._left = max_chars
         self._pending = bytearray()
-        self._lock = threading.RLock()  # programs print from threads, and from signal handlers within a print
+        self._lock = _thread.RLock()  # programs print from threads, and from signal handlers within a print
         self.truncated = False
         self.buffer = Bytes(self)
 
@@ -242,18 +242,14 @@ class Worker:
     def _execute(self, code: str) -> str | None:
         name = f"<cell {self._cells}>"
         linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
-        tree = compile(code, name, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)  # ast.parse would show in tracebacks
-        assert isinstance(tree, ast.Module)
-        last: ast.stmt | None = tree.body[-1] if tree.body else None
-        if isinstance(last, ast.Expr):
-            tree.body.pop()
+        body, value = _compiled(code, name)
         scope = self._main.__dict__
-        if tree.body:
-            exec(compile(tree, name, "exec", dont_inherit=True), scope)
-        if not isinstance(last, ast.Expr):
+        if body is not None:
+            exec(body, scope)
+        if value is None:
             return None
-        value = eval(compile(ast.Expression(last.value), name, "eval", dont_inherit=True), scope)
-        return None if value is None else repr(value)[: self._output_chars + 1]
+        result = eval(value, scope)
+        return None if result is None else repr(result)[: self._output_chars + 1]
 
     def _branch(self, nonce: int) -> None:
         """Copy this interpreter; the copy serves on the channels that came with the request."""
@@ -295,6 +291,27 @@ class Worker:
         os.write(hello, wire.HELLO)
         os.close(hello)
         self._control.sendall(wire.HELLO)
+
+
+def _compiled(code: str, name: str) -> tuple[types.CodeType | None, types.CodeType | None]:
+    """The statements of a program, and the expression at its end; None for what it does not have."""
+    # A last line that is an expression, behind complete statements, is the last statement. That is found out in half
+    # the time that the tree of a program takes, which has to become Python objects and be compiled from them.
+    before, _, last = code.rstrip().rpartition("\n")
+    if last and not last[0].isspace() and "\r" not in code:  # which ends lines too
+        try:
+            value = compile("\n" * code.count("\n", 0, len(before) + 1) + last, name, "eval", dont_inherit=True)
+            return compile(before, name, "exec", dont_inherit=True) if before else None, value
+        except (SyntaxError, ValueError):
+            pass
+    tree = compile(code, name, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)  # ast.parse would show in tracebacks
+    assert isinstance(tree, ast.Module)
+    end: ast.stmt | None = tree.body[-1] if tree.body else None
+    if not isinstance(end, ast.Expr):
+        return (compile(tree, name, "exec", dont_inherit=True) if tree.body else None), None
+    tree.body.pop()
+    body = compile(tree, name, "exec", dont_inherit=True) if tree.body else None
+    return body, compile(ast.Expression(end.value), name, "eval", dont_inherit=True)
 
 
 def _frame(
