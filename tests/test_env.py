@@ -291,3 +291,17 @@ def test_a_copy_is_a_fork_and_a_fresh_environment_pickles() -> None:
         env.fork(0)
     env.close()
     again.close()
+
+
+def test_a_reset_with_wrong_options_changes_nothing() -> None:
+    env = ToolEnv("ReTool-v0")
+    env.reset(seed=3)
+    transcript = env.episode.transcript
+    for options in ({"task": "nope"}, {"progress": 2}, {"prefix": [1]}, {"taks": 1}):
+        with pytest.raises(TaskError):
+            env.reset(seed=9, options=options)
+    assert env.episode.transcript == transcript
+    env.step("\\boxed{1}")
+    fresh = ToolEnv("ReTool-v0")
+    fresh.reset(seed=3)
+    assert env.reset()[0] == fresh.reset()[0]

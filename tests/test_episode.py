@@ -292,3 +292,72 @@ def test_an_observation_fits_its_space(text: str, length: int, keep: str) -> Non
 
 async def _opened(say: Any) -> Any:
     return type("Saying", (Session,), {"call": say})(Counter())
+
+
+@pytest.mark.parametrize("result", ["42", None, ToolResult(text=None), ToolResult(text=3)])  # type: ignore[arg-type]
+async def test_a_tool_that_answers_with_something_else_is_infrastructure(blueprint: Blueprint, result: Any) -> None:
+    async def answer(self: Session, arguments: Any) -> Any:
+        return result
+
+    blueprint.tools["python"].open = lambda *_, **__: _opened(answer)  # type: ignore[method-assign]
+    turn = await Episode(blueprint, TASK).step(call("x"))
+    assert turn.ending == "infrastructure"
+    assert "not a ToolResult with text" in str(turn.fault)
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), "1", ZeroDivisionError("in the term")])
+async def test_a_term_without_a_number_is_infrastructure(blueprint: Blueprint, value: Any) -> None:
+    def term(moment: Any) -> Any:
+        if isinstance(value, Exception):
+            raise value
+        return value
+
+    blueprint._terms["outcome"] = term
+    turn = await Episode(blueprint, TASK).step(call("x"))
+    assert (turn.ending, turn.reward) == ("infrastructure", 0)
+    turn = await Episode(blueprint, TASK).step(ANSWER)
+    assert (turn.ending, turn.reward) == ("infrastructure", 0)
+
+
+async def test_a_session_that_does_not_close_changes_nothing(blueprint: Blueprint, caplog: Any) -> None:
+    async def fail(self: Session) -> None:
+        raise OSError("stuck")
+
+    session = type("Stuck", (Session,), {"close": fail})(blueprint.tools["python"])
+
+    async def opened(*_: Any, **__: Any) -> Session:
+        return session
+
+    blueprint.tools["python"].open = opened  # type: ignore[method-assign]
+    episode = Episode(blueprint, TASK)
+    await episode.step(call("x"))
+    assert (await episode.step(ANSWER)).reward == 1
+    assert "did not close" in caplog.text
+
+
+@pytest.mark.parametrize("key", ["opening", "closing", "remind"])
+async def test_wordings_may_be_empty(key: str) -> None:
+    made = toolenvs.load("ReTool-v0", malformed="remind", **{key: ""})
+    made.tools["python"] = Counter()
+    episode = Episode(made, TASK)
+    await episode.step(call("x"))
+    await episode.step("<code></code>")
+    assert (await episode.step(ANSWER)).reward == 1
+
+
+async def test_an_answer_in_a_program_is_not_paid() -> None:
+    for page, turn in (
+        ("ReTool-v0", "<code>print('\\boxed{42}')</code>"),
+        ("ReTool-v0", "<code>print('\\boxed{42}')"),
+        ("ReToolChat-v0", '<tool_call>{"name": "python", "arguments": {"code": "# \\\\boxed{42}"}}</tool_call>'),
+    ):
+        made = toolenvs.load(page, max_turns=1, when_spent="end")
+        made.tools["python"] = Counter()
+        played = await Episode(made, TASK).step(turn)
+        assert (played.ending, played.reward < 0) == ("turns", True)
+
+
+async def test_a_filled_block_ends_at_its_fence_wherever_it_stands() -> None:
+    made = toolenvs.load("ToRL-v0", max_calls=0)
+    assert (await Episode(made, TASK).step("```output\n41```\nSo \\boxed{42}")).reward == 1
+    assert (await Episode(made, TASK).step("```output\n\\boxed{42}```\nSo it is")).reward == -1

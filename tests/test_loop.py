@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import threading
+from typing import Any
 
 import pytest
 
@@ -70,3 +71,40 @@ def test_an_environment_survives_an_interrupted_step() -> None:
     env.reset(seed=0)
     assert "42" in env.step("<code>print(6 * 7)</code>")[0]
     env.close()
+
+
+async def test_a_loop_that_waits_for_itself_gets_another_thread() -> None:
+    async def inner() -> int:
+        return 42
+
+    async def outer() -> int:
+        return loop.run(inner())
+
+    assert await asyncio.to_thread(lambda: asyncio.run(_nested(outer))) == 42
+
+
+async def _nested(outer: Any) -> int:
+    return int(loop.run(outer()))
+
+
+def test_an_interrupt_inside_a_running_loop_leaves_nothing_behind() -> None:
+    ended = threading.Event()
+
+    async def slow() -> None:
+        try:
+            await asyncio.sleep(30)
+        finally:
+            ended.set()
+
+    async def main() -> None:
+        loop.run(slow())
+
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    own = asyncio.new_event_loop()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            own.run_until_complete(main())
+    finally:
+        own.close()
+    assert ended.is_set()

@@ -3,14 +3,16 @@
 import inspect
 import operator
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 from toolenvs import page as pages
 from toolenvs import plugins, schema, tasks
 from toolenvs.codec import TokenCodec
-from toolenvs.errors import PageError, TaskError, did_you_mean
+from toolenvs.errors import JudgeError, PageError, TaskError, did_you_mean
 from toolenvs.page import Page
 from toolenvs.protocols.base import Message, Protocol
+from toolenvs.protocols.markers import neutralize
 from toolenvs.protocols.templates import ChatTemplate, TokenizerTemplate, parse_chatml, template
 from toolenvs.rewards.moment import Moment
 from toolenvs.tasks.task import Task, TaskSet
@@ -52,8 +54,8 @@ class Blueprint:
             if table["term"] in self._terms:
                 raise PageError(f"{page.id}: reward[{index}]: the term {table['term']!r} stands there twice")
             self._terms[table["term"]] = term
-        self._check_names()
         self._given_tasks = tasks
+        self._check_names()
         self._tasks: TaskSet | None = None
         special = self.codec.special_texts if self.codec else ()
         self.markers = tuple(dict.fromkeys((*self.protocol.markers, *special)))
@@ -93,6 +95,11 @@ class Blueprint:
             raise PageError(f"{page.id}: prompt.user: {{question}} is missing, so that no task would be shown")
         if page.protocol.malformed == "penalize" and "malformed" not in self._terms:
             raise PageError(f"{page.id}: protocol.malformed = 'penalize' needs a [[reward]] table of term 'malformed'")
+
+        for key, tool in self.tools.items():
+            disagrees = getattr(tool, "disagrees", None)  # of tools that serve what the tasks ask about
+            if disagrees is not None and self._given_tasks is None and (why := disagrees(page.tasks)):
+                raise PageError(f"{page.id}: tools.{key}: {why}")
 
     def tool_key(self, name: str) -> str | None:
         """The page's key of the tool that the policy calls `name`; None where there is none."""
@@ -171,7 +178,9 @@ class Blueprint:
         if task.rendered:
             return parse_chatml(self.render_prompt(task))
         prompt = self.page.prompt
-        user = {"role": "user", "content": prompt.user.replace("{question}", task.question)}
+        special = self.codec.special_texts if self.codec else ()
+        question = neutralize(task.question, (self._template.turn_end, self._template.turn_start, *special))
+        user = {"role": "user", "content": prompt.user.replace("{question}", question)}
         return ({"role": "system", "content": prompt.system}, user) if prompt.system else (user,)
 
     def render_prompt(self, task: Task) -> str:
@@ -188,10 +197,17 @@ class Blueprint:
         """Every term of the reward of one turn, by name; a term may be asynchronous.
 
         Raises:
-            InfrastructureError: a term failed.
+            InfrastructureError: a term failed, or gave no number.
         """
-        paid = {name: term(moment) for name, term in self._terms.items()}
-        return {name: await value if inspect.isawaitable(value) else value for name, value in paid.items()}
+        paid: dict[str, float] = {}
+        for name, term in self._terms.items():
+            value = term(moment)
+            if inspect.isawaitable(value):
+                value = await value
+            if not isinstance(value, Real) or value != value:
+                raise JudgeError(f"the reward's term {name!r} gave {value!r}, not a number")
+            paid[name] = float(value)
+        return paid
 
     def fit(self, text: str) -> str:
         """`text`, or what of it the tokenizer can spell."""
@@ -218,18 +234,24 @@ class Blueprint:
             await tool.close()
 
 
-def load(page: str | Page, *, tasks: TaskSet | None = None, tokenizer: Any = None, **overrides: Any) -> Blueprint:
+def load(
+    page: str | Page, *, tasks: TaskSet | Mapping[str, Any] | None = None, tokenizer: Any = None, **overrides: Any
+) -> Blueprint:
     """The blueprint of a page.
 
     Args:
         page: a bundled page's id, a TOML file, or a `Page`.
-        tasks: a task set to use in place of the page's own.
+        tasks: a task set to use in place of the page's own, or keys of its section that are overridden.
         tokenizer: see `Blueprint`.
         overrides: keys of the page; see `toolenvs.page.load`.
 
     Raises:
         PageError: no such page, or a key or value is wrong.
     """
+    if isinstance(tasks, Mapping):  # the section of the page, overridden as any other
+        tasks, overrides = None, {"tasks": tasks, **overrides}
+    elif tasks is not None and (isinstance(tasks, str) or not hasattr(tasks, "__getitem__")):
+        raise PageError(f"tasks: a task set or a table of the page's keys is needed, not {tasks!r:.80}")
     if isinstance(page, Page):
         if overrides:
             raise PageError(f"{page.id}: a page that was read already takes no overrides; give its id or file")

@@ -13,7 +13,7 @@ from toolenvs.errors import TaskError, did_you_mean
 from toolenvs.info import info
 from toolenvs.page import Page
 from toolenvs.spaces import Unicode
-from toolenvs.tasks.task import TaskSet
+from toolenvs.tasks.task import Task, TaskSet
 
 _RESET_OPTIONS = ("task", "prefix", "progress")
 
@@ -30,7 +30,7 @@ class ToolEnv(gym.Env[str, str]):
     Args:
         page: a bundled page's id, a TOML file, or a `Page`.
         render_mode: None, "ansi" or "html".
-        tasks: a task set to use in place of the page's own.
+        tasks: a task set to use in place of the page's own, or keys of its section that are overridden.
         tokenizer: a fast tokenizer, for pages whose budgets are in tokens; see `Blueprint`.
         overrides: keys of the page; see `toolenvs.page.load`.
 
@@ -45,7 +45,7 @@ class ToolEnv(gym.Env[str, str]):
         page: str | Page,
         *,
         render_mode: str | None = None,
-        tasks: TaskSet | None = None,
+        tasks: TaskSet | Mapping[str, Any] | None = None,
         tokenizer: Any = None,
         **overrides: Any,
     ) -> None:
@@ -77,16 +77,17 @@ class ToolEnv(gym.Env[str, str]):
             TaskError: no such task or option, or the prefix ends the episode.
             InfrastructureError: a tool does not work here.
         """
+        self._chosen(options)  # what is wrong with them is said before anything changes
         self.reseed(seed)
         return loop.run(self.areset(options=options))
 
     async def areset(self, *, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """The asynchronous form of `reset`, without seeding."""
-        which, prefix, progress = _read_options(options or {})
+        task, prefix, progress = self._chosen(options)
         await self._close_episode()
         await self.blueprint.check()
         index, episode_seed = (int(n) for n in self.np_random.integers(1 << 31, size=2))
-        task = self.blueprint.task(index % len(self.blueprint.tasks) if which is None else which)
+        task = task or self.blueprint.task(index % len(self.blueprint.tasks))
         episode = Episode(self.blueprint, task, seed=episode_seed, progress=progress)
         try:
             text = episode.prompt + await episode.replay(prefix)
@@ -100,6 +101,11 @@ class ToolEnv(gym.Env[str, str]):
             raise
         self.episode = episode
         return text, dict(info(episode, Turn(observation=text)))
+
+    def _chosen(self, options: Mapping[str, Any] | None) -> tuple[Task | None, Sequence[str], float]:
+        """The task, prefix and progress of `reset`'s options."""
+        which, prefix, progress = _read_options(options or {})
+        return None if which is None else self.blueprint.task(which), prefix, progress
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Take one turn of the policy.
@@ -204,8 +210,8 @@ def _read_options(options: Mapping[str, Any]) -> tuple[Any, Sequence[str], float
     for key in options:
         if key not in _RESET_OPTIONS:
             raise TaskError(f"reset: unknown option {key!r}; {did_you_mean(str(key), _RESET_OPTIONS)}")
-    prefix = options.get("prefix", ())
-    if isinstance(prefix, str) or not all(isinstance(action, str) for action in prefix):
+    prefix = options.get("prefix") or ()
+    if not isinstance(prefix, Sequence) or isinstance(prefix, str) or not all(isinstance(one, str) for one in prefix):
         raise TaskError(f"reset: prefix is a list of actions, each a str, not {prefix!r:.80}")
     progress = options.get("progress", 0.0)
     if isinstance(progress, bool) or not isinstance(progress, Real) or not 0 <= float(progress) <= 1:

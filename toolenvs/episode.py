@@ -5,6 +5,7 @@ ends, and pay the reward.
 """
 
 import asyncio
+import logging
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,7 @@ from toolenvs.transcript import Author, Segment, Transcript
 
 TERMINATED = frozenset({"answer", "malformed"})
 """Endings that the task itself has; every other one was imposed by a budget or a fault."""
+_log = logging.getLogger(__name__)
 _SHOWN_NAME = 64
 """Characters of an unknown tool's name that a reminder repeats."""
 
@@ -97,6 +99,7 @@ class Episode:
         self._answer: str | None = None
         self._sessions: dict[str, ToolSession] = {}
         self._called: list[Call] = []
+        self._said: list[str] = []
 
     @property
     def prompt(self) -> str:
@@ -113,8 +116,12 @@ class Episode:
     @property
     def stop(self) -> tuple[str, ...]:
         """Stop strings of the next generation; none once calls are spent and the page says `free_text`."""
-        spent = self._no_call_left or self.meter.grace
-        return () if spent and self.meter.limits.when_spent == "free_text" else self.blueprint.protocol.stop
+        return () if self._writes_on else self.blueprint.protocol.stop
+
+    @property
+    def _writes_on(self) -> bool:
+        """True where the policy writes on to its end, and no call is run."""
+        return self.meter.limits.when_spent == "free_text" and (self._no_call_left or self.meter.grace)
 
     @property
     def _no_call_left(self) -> bool:
@@ -175,6 +182,8 @@ class Episode:
             action = _cut_at(action, self.stop)
         reply = self.blueprint.protocol.parse(action)
         written = self._policy_segments(action, reply, scored)
+        own = "".join(segment.text for segment in written if segment.scored)
+        self._said.append(self.blueprint.protocol.prose(own + reply.dropped_stop))
         self.meter.turn_tokens = self.blueprint.count(action) if tokens is None else tokens
         self._spend(action, self.meter.turn_tokens)
         if self._too_long() or cut_short:
@@ -199,7 +208,7 @@ class Episode:
         elif not reply.calls and malformed is None:
             self._answer = reply.answer
             return await self._finish(written, ending="answer", reply=reply)
-        if not self.stop and self.meter.limits.when_spent == "free_text":  # the policy has written on to its end
+        if self._writes_on:
             self._answer = reply.answer
             return await self._finish(written, ending="answer", reply=reply)
         if self.meter.grace:
@@ -260,13 +269,16 @@ class Episode:
             remaining_s = max(limits.deadline_s - self.meter.elapsed_s, 0.0)
         try:
             async with asyncio.timeout(remaining_s):
-                return await session.call(call.arguments)
+                result = await session.call(call.arguments)
         except ToolError as error:
             return ToolResult(text=str(error), status="error")
         except TimeoutError:
             if not self.meter.overdue:  # the tool's own, not the episode's
                 raise
             return ToolResult(text="", status="timeout")
+        if not isinstance(result, ToolResult) or not isinstance(result.text, str):
+            raise InfrastructureError(f"the tool {call.tool!r} gave {result!r:.80}, not a ToolResult with text")
+        return result
 
     def _malformed_observation(self, reason: str) -> Observation | str:
         """What answers a malformed call: wrapped feedback, or bare text of the harness."""
@@ -312,17 +324,13 @@ class Episode:
         note = limits.notice.replace("{what}", "turns") if self._last_turn_is_noticed else ""
         if protocol.turn_end and not (written and written[-1].text.rstrip("\n").endswith(protocol.turn_end)):
             feedback.append(Segment(Author.HARNESS, protocol.turn_end, turn))
+        author = Author.TOOL if calls and calls[0].status != "refused" else Author.HARNESS
         if isinstance(observation, str):
-            feedback.append(Segment(Author.HARNESS, observation + (note and note + "\n"), turn))
+            parts = [(Author.HARNESS, observation + (note and note + "\n"), False)]
         else:
-            author = Author.TOOL if calls and calls[0].status != "refused" else Author.HARNESS
-            parts = [
-                Segment(author, text, turn, verbatim=text is observation.content)
-                for text in (observation.opening, observation.content)
-                if text
-            ]
-            parts += [Segment(Author.HARNESS, "\n" + note, turn)] if note else []
-            feedback += [*parts, Segment(author, observation.closing, turn)]
+            parts = [(author, observation.opening, False), (author, observation.content, True)]
+            parts += [(Author.HARNESS, note and "\n" + note, False), (author, observation.closing, False)]
+        feedback += [Segment(by, text, turn, verbatim=verbatim) for by, text, verbatim in parts if text]
         text = "".join(segment.text for segment in feedback)
         shown = "".join(segment.text for segment in (*written, *feedback) if segment.author is not Author.POLICY)
         tokens = sum(self.blueprint.count(segment.text) for segment in feedback)  # as a rollout encodes: each by itself
@@ -331,9 +339,13 @@ class Episode:
         self._spend(text, tokens)
         self.meter.observation_chars = len(text)
         self.meter.grace = self.meter.turns_spent
-        added = (*written, *feedback)
-        self.transcript = self.transcript.append(added)
-        terms = await self.blueprint.reward_terms(self._moment(malformed=malformed))
+        added, before = (*written, *feedback), self.transcript
+        self.transcript = before.append(added)
+        try:
+            terms = await self.blueprint.reward_terms(self._moment(malformed=malformed))
+        except Exception as error:
+            self.transcript, fault = before, _fault(error)
+            return await self._finish(written, ending="infrastructure", calls=calls, fault=fault)
         return Turn(observation=shown, segments=added, calls=calls, reward_terms=terms)
 
     @property
@@ -380,6 +392,7 @@ class Episode:
             task=self.task,
             transcript=self.transcript,
             answer=self._answer,
+            said=tuple(self._said),
             ending=self.ending,
             calls=self.meter.calls,
             malformed=malformed,
@@ -434,7 +447,7 @@ class Episode:
         """
         copy = Episode(self.blueprint, self.task, seed=self.seed, progress=self.progress)
         copy.transcript, copy.ending, copy.verdict = self.transcript, self.ending, self.verdict
-        copy._answer, copy._called = self._answer, self._called[:]
+        copy._answer, copy._called, copy._said = self._answer, self._called[:], self._said[:]
         copy.meter.__dict__.update(self.meter.__dict__, calls_per_tool=dict(self.meter.calls_per_tool))
         for name, session in self._sessions.items():
             try:
@@ -457,8 +470,11 @@ class Episode:
     async def close(self) -> None:
         """Close the tools' sessions. Closing twice is allowed."""
         sessions, self._sessions = self._sessions, {}
-        for session in sessions.values():
-            await session.close()
+        for name, session in sessions.items():
+            try:
+                await session.close()
+            except Exception:  # the episode is over either way, and its outcome stands
+                _log.warning("the tool %r did not close its session", name, exc_info=True)
 
 
 def _fault(error: Exception) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -35,8 +36,9 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
 
     Where a loop is running in this thread already (a notebook), a loop of another thread runs it.
     """
-    if asyncio._get_running_loop() is not None:
-        return asyncio.run_coroutine_threadsafe(coroutine, _background()).result()
+    running = asyncio._get_running_loop()
+    if running is not None:
+        return _elsewhere(coroutine, running)
     mine = _kept.mine
     if mine is None or mine.pid != os.getpid():
         mine = _kept.mine = _Loop()
@@ -47,6 +49,22 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
         if not task.done():  # interrupted from outside, as by Ctrl-C: nothing may go on in the next call
             task.cancel()
             mine.loop.run_until_complete(asyncio.wait([task]))
+        raise
+
+
+def _elsewhere(coroutine: Coroutine[Any, Any, T], running: asyncio.AbstractEventLoop) -> T:
+    """On the loop of another thread, while this one waits."""
+    background = _background()
+    if background is running:  # a tool that itself uses an environment: the loop of the other thread waits for us
+        with ThreadPoolExecutor(1, thread_name_prefix="toolenvs-nested") as thread:
+            return thread.submit(asyncio.run, coroutine).result()
+    future = asyncio.run_coroutine_threadsafe(coroutine, background)
+    try:
+        return future.result()
+    except BaseException:
+        if not future.done():  # interrupted from outside: nothing may go on behind the caller's back
+            future.cancel()
+            wait([future])
         raise
 
 

@@ -38,6 +38,8 @@ class ToolVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         **keywords: Any,
     ) -> None:
+        if isinstance(num_envs, bool) or num_envs < 1:
+            raise ValueError(f"num_envs = {num_envs}; at least one environment is needed")
         self.num_envs = num_envs
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         first = ToolEnv(**keywords)
@@ -64,6 +66,7 @@ class ToolVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
         if len(seeds) != self.num_envs or mask.shape != (self.num_envs,):
             raise ValueError(f"seed and reset_mask need one value for each of the {self.num_envs} environments")
         which = np.flatnonzero(mask)
+        self.envs[0]._chosen(chosen)  # what is wrong with the options is said before anything changes
         for index in which:
             self.envs[index].reseed(seeds[int(index)])
         begun = loop.run(_settle([self.envs[index].areset(options=chosen) for index in which]))
@@ -92,7 +95,7 @@ class ToolVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
             TaskError: an action is no string, or `reset` was not called; no environment has taken a turn.
             ToolenvsError: an environment is set up wrongly; the others have taken their turn.
         """
-        if len(actions) != self.num_envs:
+        if isinstance(actions, str) or len(actions) != self.num_envs:
             raise ValueError(f"{len(actions)} actions for {self.num_envs} environments")
         for index, (env, action) in enumerate(zip(self.envs, actions, strict=True)):
             if env.episode is None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from toolenvs.assets import page_files
 from toolenvs.codec import TokenCodec
 from toolenvs.errors import ConfigError, EngineError, SandboxError
 from toolenvs.rollout import Trajectory, TrajectoryWriter, collect, read_trajectories, run_episode
+from toolenvs.rollout.agent import Action, Request
 from toolenvs.tokens import Mask
 from toolenvs.tools.base import ToolResult
 from toolenvs.transcript import Author
@@ -212,3 +214,38 @@ async def test_text_agents_see_what_they_need() -> None:
     assert seen[0].stop == ("</code>",)
     assert seen[1].last_result == "42"
     assert trajectory.calls[0].arguments == {"code": "print(6 * 7)"}
+
+
+class Sampled:
+    """Samples the same ids in every turn."""
+
+    def __init__(self, ids: list[int]) -> None:
+        self.action = Action(ids=tuple(ids), logprobs=(0.0,) * len(ids))
+
+    async def act(self, request: Request) -> Action:
+        return self.action
+
+    def release(self, key: str) -> None: ...
+
+
+async def test_every_token_of_a_forged_text_is_unscored(byte_codec: TokenCodec) -> None:
+    for turn in ("hm <interpreter> 😀", "😀<interpreter>😀</interpreter>é漢 on", "<interpreter>a</interpreter>" * 40):
+        blueprint = toolenvs.load("ReTool-v0", tokenizer=byte_codec, user="{question}")
+        trajectory = await run_episode(blueprint, Sampled(byte_codec.encode(turn)), blueprint.tasks[0])
+        check_tokens_say_what_the_text_says(trajectory, byte_codec)
+        tokens = trajectory.tokens
+        scored = byte_codec.decode(tokens.ids[tokens.mask == Mask.POLICY].tolist())
+        assert "interpreter" not in scored
+        assert "�" not in scored
+
+
+async def test_many_forged_texts_cost_no_more_than_their_length(byte_codec: TokenCodec) -> None:
+    def seconds(count: int) -> float:
+        blueprint = toolenvs.load("ReTool-v0", tokenizer=byte_codec, user="{question}")
+        agent = Sampled(byte_codec.encode("<interpreter>a</interpreter>, " + "so " * 60) * count)
+        started_s = time.process_time()
+        asyncio.run(run_episode(blueprint, agent, blueprint.tasks[0]))
+        return time.process_time() - started_s
+
+    few, many = await asyncio.to_thread(seconds, 4), await asyncio.to_thread(seconds, 16)
+    assert many < 60 * max(few, 0.01)

@@ -91,7 +91,7 @@ def _show(turn: Turn) -> None:
 def _close(episode: Episode, turn: Turn, reward: float) -> None:
     facts: dict[str, Any] = {
         "ending": episode.ending,
-        "success": None if episode.verdict is None else episode.verdict.correct,
+        "success": episode.success,
         "reward": f"{reward:g}",
         "terms of the last turn": ", ".join(f"{name} {value:g}" for name, value in turn.reward_terms.items()) or "none",
         "gold": " or ".join(episode.task.golds) or "none",

@@ -10,15 +10,15 @@ class Imitations:
     """Finds the observation tag `<name>`, which only the environment may write.
 
     Tags count in any case, with attributes and stray spaces: a model reads them all alike. What stands between a pair
-    of `shields`, such as the tags of a call, belongs to the call. Where the tag is not spelled `<name>` and `</name>`,
-    `spelled` says how.
+    of `shields`, such as the tags of a call, belongs to the call; one that is not closed shields nothing. Where the tag
+    is not spelled `<name>` and `</name>`, `spelled` says how.
     """
 
     def __init__(
         self, name: str, shields: Sequence[tuple[str, str]] = (), spelled: tuple[str, str] | None = None
     ) -> None:
         word = re.escape(name)
-        opening, closing = rf"<[ \t]*{word}(?:[ \t/][^<>]*)?>", rf"<[ \t]*/[ \t]*{word}[ \t]*>"
+        opening, closing = rf"<\s*{word}(?:[\s/][^<>]*)?>", rf"<\s*/\s*{word}\s*>"
         if spelled is not None:
             opening, closing = map(re.escape, spelled)
         tags = rf"(?i:(?P<closing>{closing})|{opening})"
@@ -30,11 +30,13 @@ class Imitations:
         """Ranges from each opening tag to the closing one behind it (or to the end), and each stray closing tag."""
         found: list[Range] = []
         position = 0
+        last_ends = {end: turn.rfind(end) for end in self._shield_ends.values()}
         while mark := self._marks.search(turn, position):
             shield_end = self._shield_ends.get(mark[0])
             if shield_end is not None:
-                end = turn.find(shield_end, mark.end())
-                position = len(turn) if end < 0 else end + len(shield_end)
+                position = mark.end()
+                if last_ends[shield_end] >= position:
+                    position = turn.find(shield_end, position) + len(shield_end)
                 continue
             closed = mark if mark["closing"] else self._closing.search(turn, mark.end())
             position = closed.end() if closed else len(turn)
@@ -48,6 +50,17 @@ def other_turns(turn: str, turn_end: str, turn_start: str) -> list[Range]:
     starts = [end + len(turn_end)] if end >= 0 else []
     starts += [start for start in [turn.find(turn_start)] if turn_start and start >= 0]
     return [(min(starts), len(turn))] if starts and turn[min(starts) :].strip() else []
+
+
+def without(text: str, pairs: Sequence[tuple[str, str]]) -> str:
+    """`text` without what stands between the marks of a pair, such as the calls in it; what is not closed stays."""
+    for opening, closing in pairs:
+        kept, position, last_end = [], 0, text.rfind(closing)
+        while (start := text.find(opening, position)) >= 0 and last_end >= start + len(opening):
+            kept.append(text[position:start])
+            position = text.find(closing, start + len(opening)) + len(closing)
+        text = "".join([*kept, text[position:]])
+    return text
 
 
 def merge(ranges: Sequence[Range]) -> tuple[Range, ...]:

@@ -58,6 +58,10 @@ class Protocol(Interface):
         """Read one turn. Total: any string gives a `Reply`."""
         ...
 
+    def prose(self, text: str) -> str:
+        """What of the policy's own text stands outside its calls; an answer is looked for nowhere else."""
+        ...
+
     def observation(self, call: Call | None, content: str) -> Observation:
         """Wrap a tool's feedback, or, for a malformed call, the environment's (`call` is None)."""
         ...

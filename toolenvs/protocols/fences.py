@@ -40,7 +40,7 @@ class Protocol:
         self._output = _FENCE + options.output
         self._block = re.compile(rf"```{re.escape(options.language)}[ \t]*\n(.*?)\n?```", re.DOTALL)
         opened = rf"{_FENCE}[ \t]*{re.escape(options.output)}\b"
-        self._filled = re.compile(rf"{opened}.*?(?:\n{_FENCE}|\Z)", re.DOTALL | re.IGNORECASE)
+        self._filled = re.compile(rf"{opened}.*?(?:{_FENCE}|\Z)", re.DOTALL | re.IGNORECASE)
         self.stop = (self._output,)
         self.markers = (_FENCE, *template.markers)
         self.targets = ((options.tool, options.argument),)
@@ -67,6 +67,10 @@ class Protocol:
     def _imitations(self, text: str) -> list[tuple[int, int]]:
         """Output blocks that the policy opened, in any case, and went on behind."""
         return [match.span() for match in self._filled.finditer(text)]
+
+    def prose(self, text: str) -> str:
+        """The text without its blocks of programs."""
+        return self._block.sub("", text)
 
     def observation(self, call: Call | None, content: str) -> Observation:
         """The rest of the output block that the policy opened."""

@@ -36,7 +36,7 @@ class Options:
     observation: str
     """The tag around feedback."""
     answer: str = "answer"
-    """The tag around the final answer."""
+    """The tag around the final answer; another one than those of calls and feedback."""
     open_mark: str = "<{tag}>"
     """How a call or an observation is opened; `{tag}` is its tag. The answer's own tag is always `<answer>`."""
     close_mark: str = "</{tag}>"
@@ -49,6 +49,11 @@ class Options:
     """Whether generation stops at the closing tag of the answer as well."""
     remind: str = "\nThe last turn could not be read: {reason}. Write it again.\n"
     """Feedback to a malformed call where the page says `remind`."""
+
+    def __post_init__(self) -> None:
+        tags = [*self.calls, self.observation, self.answer]
+        if not all(tags) or len(set(tags)) < len(tags):
+            raise ValueError(f"the tags {', '.join(map(repr, tags))} must all be different, and none empty")
 
 
 class Protocol:
@@ -112,6 +117,10 @@ class Protocol:
         if not content.strip():
             return Reply(malformed=f"{opening} is empty", forged=forged, dropped_stop=dropped_stop)
         return Reply(calls=(Call(tag.tool, {tag.argument: content}),), forged=forged, dropped_stop=dropped_stop)
+
+    def prose(self, text: str) -> str:
+        """The text without its closed calls."""
+        return _forgery.without(text, [self._marks[name] for name in self._options.calls])
 
     def observation(self, call: Call | None, content: str) -> Observation:
         """Feedback between the observation tags."""

@@ -4,7 +4,6 @@ Each turn of the policy is an assistant message of its own, and feedback comes b
 """
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,6 @@ from toolenvs.protocols.base import Call, Message, Observation, Reply, answer_in
 from toolenvs.protocols.templates import ChatTemplate
 from toolenvs.transcript import Author
 
-_CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
 _MAX_CALL_CHARS = 1 << 20  # the JSON parser is fast, but nothing that a policy writes is unbounded
 _CALL_TAGS = ("<tool_call>", "</tool_call>")
 _RESPONSE = "tool_response"
@@ -62,11 +60,13 @@ class Protocol:
         answer = answer_in(text, *self._answer) if self._answer else None
         if answer is not None:
             return Reply(answer=answer, forged=forged)
-        match = _CALL.search(text)
-        if match is None:
-            return Reply(malformed="<tool_call> is not closed" if "<tool_call>" in text else None, forged=forged)
+        opening, closing = _CALL_TAGS
+        start = text.find(opening)
+        end = text.find(closing, start + len(opening)) if start >= 0 else -1
+        if end < 0:
+            return Reply(malformed=f"{opening} is not closed" if start >= 0 else None, forged=forged)
         try:
-            return Reply(calls=(self._read(match[1]),), forged=forged)
+            return Reply(calls=(self._read(text[start + len(opening) : end]),), forged=forged)
         except (ValueError, RecursionError) as error:
             return Reply(malformed=str(error).partition(":")[0] or "the JSON is too deep", forged=forged)
 
@@ -82,6 +82,10 @@ class Protocol:
         if not isinstance(arguments, dict):
             raise ValueError('"arguments" is not an object')
         return Call(self._options.names.get(call["name"], call["name"]), arguments)
+
+    def prose(self, text: str) -> str:
+        """The text without its closed calls."""
+        return _forgery.without(text, [_CALL_TAGS])
 
     def observation(self, call: Call | None, content: str) -> Observation:
         """Feedback as a tool message, with the header of the next assistant message behind it."""

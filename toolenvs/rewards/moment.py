@@ -15,6 +15,8 @@ class Moment:
     transcript: Transcript
     answer: str | None
     """The final answer as the protocol read it; None where there is none."""
+    said: tuple[str, ...]
+    """What the policy wrote in each turn outside its calls, as far as it is scored: where an answer may stand."""
     ending: str | None
     """Why the episode ended; None while it runs."""
     calls: int

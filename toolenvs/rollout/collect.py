@@ -203,7 +203,7 @@ class _Record:
             turn_rewards=tuple(self.rewards),
             reward_terms=self.terms,
             ending=ending,
-            success=None if episode.verdict is None else float(episode.verdict.correct),
+            success=None if episode.success is None else float(episode.success),
             fault=fault,
             calls=tuple(self.calls),
             usage={name: float(usage.used) for name, usage in episode.usage().items()},
@@ -215,14 +215,21 @@ def _unscored_tokens(
     turn: Turn, ids: Sequence[int], decode: Callable[[Sequence[int]], str]
 ) -> list[tuple[int, int]]:
     """Token ranges that overlap the policy's unscored segments."""
-    ranges: list[tuple[int, int]] = []
-    position = 0
-    for segment in turn.segments:
-        if segment.author is not Author.POLICY:
-            continue
-        start, position = position, position + len(segment.text)
+    own = [segment for segment in turn.segments if segment.author is Author.POLICY]
+    text, ranges, end = "".join(segment.text for segment in own), [], 0
+    for segment in own:
+        start, end = end, end + len(segment.text)
         if not segment.scored:
-            first = max((k for k in range(len(ids) + 1) if len(decode(ids[:k])) <= start), default=0)
-            last = min((k for k in range(len(ids) + 1) if len(decode(ids[:k])) >= position), default=len(ids))
-            ranges.append((first, last))
+            first = _tokens_of(text[:start], ids, decode)
+            straddles = decode(ids[:first]) != text[:start]
+            ranges.append((first - straddles, _tokens_of(text[:end], ids, decode)))
     return ranges
+
+
+def _tokens_of(text: str, ids: Sequence[int], decode: Callable[[Sequence[int]], str]) -> int:
+    """Fewest of the first `ids` that spell `text` and maybe more; a character that is half spelt does not count."""
+    low, high = 0, len(ids)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if decode(ids[:middle]).startswith(text) else (middle + 1, high)
+    return low

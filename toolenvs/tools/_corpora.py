@@ -7,7 +7,9 @@ import re
 import shutil
 import tempfile
 import threading
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from toolenvs import retrieval
 from toolenvs.errors import PageError
@@ -35,6 +37,17 @@ def shared(index: str, backend: str | None) -> Retriever:
             source = str(_of_the_world(index)) if index.startswith("world:") else index
             _shared[key] = retrieval.open(source, backend)
         return _shared[key]
+
+
+def disagrees(index: str, tasks: Mapping[str, Any]) -> str | None:
+    """Why tasks about a fictional world cannot be answered from `index`: it is another world's."""
+    read = _WORLD.fullmatch(index)
+    if read is None or tasks.get("set") != "world":
+        return None
+    asked = (tasks.get("passages", 1_000), tasks.get("world", 0))
+    if asked == (int(read[1]), int(read[2] or 0)):
+        return None
+    return f"index = {index!r} is not the world of the tasks; set it to 'world:{asked[0]}:{asked[1]}'"
 
 
 def _of_the_world(index: str) -> Path:

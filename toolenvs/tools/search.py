@@ -68,6 +68,10 @@ class Tool:
         """
         return _corpora.shared(self.options.index, self.options.backend or None)
 
+    def disagrees(self, tasks: Mapping[str, Any]) -> str | None:
+        """Why the tasks of a page cannot be answered from this index; None where nothing is known against it."""
+        return _corpora.disagrees(self.options.index, tasks)
+
     async def check(self) -> None:
         """Search once.
 

@@ -92,6 +92,10 @@ class Tool:
         query = {"type": "string", "description": "What to search for."}
         self.parameters: Mapping[str, Any] = {"type": "object", "properties": {"query": query}, "required": ["query"]}
 
+    def disagrees(self, tasks: Mapping[str, Any]) -> str | None:
+        """Why the tasks of a page cannot be answered from this index; None where nothing is known against it."""
+        return _corpora.disagrees(self.options.index, tasks)
+
     async def check(self) -> None:
         """Search once.
 

@@ -13,7 +13,16 @@ from toolenvs.transcript import Author, Segment, Transcript
 def moment(answer: str | None, *golds: str, verdict: Verdict | None = None) -> Moment:
     said = Transcript((Segment(Author.PROMPT, "q"), Segment(Author.POLICY, f"so {answer}", 1)))
     task = Task(id="t", question="q", golds=golds)
-    return Moment(task=task, transcript=said, answer=answer, ending="answer", calls=0, malformed=False, verdict=verdict)
+    return Moment(
+        task=task,
+        transcript=said,
+        answer=answer,
+        said=(f"so {answer}",),
+        ending="answer",
+        calls=0,
+        malformed=False,
+        verdict=verdict,
+    )
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ def made(
         task=Task(id="t", question="q", golds=tuple(golds), extra=extra or {}),
         transcript=Transcript(tuple(segments)),
         answer=answer,
+        said=tuple(text for author, text in parts if author == "policy"),
         ending="answer",
         calls=sum(author == "passage" for author, _ in parts),
         malformed=False,

@@ -14,7 +14,7 @@ class Options:
 
     reads: Literal["answer", "last_turn", "policy"] = "last_turn"
     """What is searched for the answer: what the protocol read as the answer, the policy's last turn, or all that the
-    policy wrote. Never the prompt or a tool's output."""
+    policy wrote. Never a call, the prompt or a tool's output."""
     accepts: Literal["any", "boxed"] = "any"
     """What counts as a final answer: all that `toolenvs.rewards.maths.extract` finds, or the last `\\boxed{}` alone."""
 
@@ -44,5 +44,5 @@ class Judge:
         reads, boxed = self._options.reads, self._options.accepts == "boxed"
         if reads == "answer":
             return maths.extract(moment.answer or "", boxed=True) if boxed else moment.answer
-        turn = moment.transcript.turn if reads == "last_turn" else None
-        return maths.extract(moment.transcript.policy_text(turn), boxed=boxed)
+        said = moment.said[-1:] if reads == "last_turn" else moment.said
+        return maths.extract("".join(said), boxed=boxed)

@@ -30,8 +30,7 @@ class Judge:
 
     async def __call__(self, moment: Moment) -> Verdict:
         """Judge a finished episode: right where the answer is one of its task's golds."""
-        transcript = moment.transcript
-        said = moment.answer if self._options.reads == "answer" else transcript.policy_text(transcript.turn)
+        said = moment.answer if self._options.reads == "answer" else "".join(moment.said[-1:])
         return self._judge(moment.task.golds or (moment.task.gold,), said or "")
 
     def _judge(self, golds: tuple[str, ...], answer: str) -> Verdict:
