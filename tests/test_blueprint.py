@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import toolenvs
+from toolenvs.episode import Episode
 from toolenvs.errors import PageError, TaskError
 from toolenvs.page import load as load_page
 from toolenvs.tasks.task import Task
@@ -167,3 +168,13 @@ def test_a_question_cannot_end_its_own_turn() -> None:
     rendered = toolenvs.load("ReTool-v0").render_prompt(task)
     assert rendered.count("<|im_end|>") == 1
     assert rendered.count("<|im_start|>") == 2
+
+
+async def test_terms_are_weighed() -> None:
+    reward = [{"term": "outcome", "correct": 2.0, "weight": 0.25}, {"term": "tool_use", "per_call": 0.1}]
+    blueprint = toolenvs.load("ReTool-v0", reward=reward)
+    turn = await Episode(blueprint, Task(id="t", question="q", golds=("42",))).step("\\boxed{42}")
+    assert turn.reward_terms == {"outcome": 0.5, "tool_use": 0.0}
+    for weight in ("1", True, float("nan")):
+        with pytest.raises(PageError, match=r"reward\[0\]: weight: a number is needed"):
+            toolenvs.load("ReTool-v0", reward=[{"term": "outcome", "weight": weight}])

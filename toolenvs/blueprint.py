@@ -49,11 +49,15 @@ class Blueprint:
         }
         self.judge = _named("toolenvs.rewards.judges", page.judge, "name", "Judge", page, "judge")
         self._terms: dict[str, Any] = {}
+        self._weights: dict[str, float] = {}
         for index, table in enumerate(page.reward):
+            table, weight = {key: value for key, value in table.items() if key != "weight"}, table.get("weight", 1.0)
+            if isinstance(weight, bool) or not isinstance(weight, Real) or weight != weight:
+                raise PageError(f"{page.id}: reward[{index}]: weight: a number is needed, not {weight!r}")
             term = _named("toolenvs.rewards.terms", table, "term", "Term", page, f"reward[{index}]")
             if table["term"] in self._terms:
                 raise PageError(f"{page.id}: reward[{index}]: the term {table['term']!r} stands there twice")
-            self._terms[table["term"]] = term
+            self._terms[table["term"]], self._weights[table["term"]] = term, float(weight)
         self._given_tasks = tasks
         self._check_names()
         self._tasks: TaskSet | None = None
@@ -206,7 +210,7 @@ class Blueprint:
                 value = await value
             if not isinstance(value, Real) or value != value:
                 raise JudgeError(f"the reward's term {name!r} gave {value!r}, not a number")
-            paid[name] = float(value)
+            paid[name] = self._weights[name] * float(value)
         return paid
 
     def fit(self, text: str) -> str:

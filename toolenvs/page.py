@@ -87,7 +87,7 @@ class Page:
     judge: Table
     """`name`, a module of `toolenvs.rewards.judges`, and its options."""
     reward: tuple[Table, ...]
-    """Terms that are summed: `term`, a module of `toolenvs.rewards.terms`, and its options."""
+    """Terms that are summed: `term`, a module of `toolenvs.rewards.terms`, its options, and its `weight` (1)."""
     tasks: Table
     """`set`, a generator or a file, and the options of its loader. Golds of files are held against the judge when they
     are loaded; `bad_golds` says what to do with those that fail: "error" (the default), "drop" or "keep"."""

@@ -167,7 +167,7 @@ def test_any_markers_are_neutralised_in_the_end(markers: tuple[str, ...], text: 
     assert not any(marker in safe for marker in markers if len(marker) > 1)
 
 
-@pytest.mark.parametrize("tag", ["</interpreter >", "< / INTERPRETER>", "<interpreter\n>", "<answer id='1'>", "<code/>"])
+@pytest.mark.parametrize("tag", ["</interpreter >", "< / INTERPRETER>", "<interpreter\n>", "<answer a='1'>", "<code/>"])
 def test_a_tool_is_held_to_as_much_as_the_policy(tag: str) -> None:
     markers = toolenvs.load("ReTool-v0").protocol.markers
     assert neutralize(f"a {tag} b", markers) == f"a {tag[0]}\\{tag[1:]} b"
