@@ -109,50 +109,75 @@ class TokenizerTemplate:
         tokenizer: a tokenizer with a `chat_template`.
 
     Raises:
-        PageError: it has none, or the template rewrites earlier turns, so that nothing can be appended to them.
+        PageError: it has none, or one that does not render what an assistant says.
     """
 
     _PROBE = "~probe~"
 
     def __init__(self, tokenizer: Any) -> None:
         if not getattr(tokenizer, "chat_template", None):
-            raise PageError(f"{type(tokenizer).__name__} has no chat template: set protocol.template to 'chatml'")
+            raise PageError(
+                f"{type(tokenizer).__name__} has no chat template: give it one, or set prompt.template to 'chatml'"
+            )
         self._tokenizer = tokenizer
-        probe = self._PROBE
         user = {"role": "user", "content": "q"}
-        said = [user, {"role": "assistant", "content": probe}]
-        before = self._apply([user])
-        after = self._apply([*said, {"role": "tool", "content": probe + probe}])
-        if not after.startswith(before + probe):
-            raise PageError("the tokenizer's chat template rewrites earlier turns; episodes need one that only appends")
-        closed = self._apply(said, add_generation_prompt=False)[len(before + probe) :]
-        self.turn_end = closed.rstrip("\n")
-        opening, _, self._after_tool = after[len(before + probe) :].partition(probe + probe)
-        if not opening.startswith(self.turn_end):
-            raise PageError("the tokenizer's chat template ends an assistant's turn in two ways")
-        self._before_tool = opening[len(self.turn_end) :]
-        header = before.removeprefix(self._apply([user], add_generation_prompt=False))
+        said = self._apply([user, {"role": "assistant", "content": self._PROBE}], add_generation_prompt=False)
+        if self._PROBE not in said:
+            raise PageError("the tokenizer's chat template leaves out what the assistant says; use another one")
+        # behind the last probe: what stands before it need not be the prompt, as some write an empty thought there
+        self.turn_end = said.rpartition(self._PROBE)[2].rstrip("\n")
+        header = self._apply([user]).removeprefix(self._apply([user], add_generation_prompt=False))
         self.turn_start = header.partition("assistant")[0].strip() if "assistant" in header else ""
         added = tokenizer.added_tokens_decoder.values()
         self.markers = tuple(sorted({str(token.content) for token in added}))
 
     def _apply(self, messages: Sequence[Message], *, add_generation_prompt: bool = True, tools: Any = None) -> str:
-        return str(
-            self._tokenizer.apply_chat_template(
-                [dict(message) for message in messages],
-                tools=tools,
-                tokenize=False,
-                add_generation_prompt=add_generation_prompt,
+        try:
+            return str(
+                self._tokenizer.apply_chat_template(
+                    [dict(message) for message in messages],
+                    tools=tools,
+                    tokenize=False,
+                    add_generation_prompt=add_generation_prompt,
+                )
             )
-        )
+        except Exception as error:  # a template is a program of somebody's, and raises what it likes
+            roles = ", ".join(message["role"] for message in messages)
+            raise PageError(
+                f"the tokenizer's chat template refuses messages of the roles {roles}: {error}; use another one, or "
+                "tokenizer.chat_template = None for the page's own prompt.template"
+            ) from error
 
     def render(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> str:
-        """As the tokenizer renders it, with a generation prompt."""
+        """As the tokenizer renders it, with a generation prompt.
+
+        Raises:
+            PageError: the template refuses these messages.
+        """
         return self._apply(messages, tools=list(tools) or None)
 
     def tool_turn(self) -> tuple[str, str]:
-        """What the template puts around a message of role `tool`."""
-        return self._before_tool, self._after_tool
+        """What the template puts around a message of role `tool`.
+
+        Raises:
+            PageError: it has no such role, or rewrites earlier turns, so that nothing can be appended to them.
+        """
+        probe, result = self._PROBE, self._PROBE * 2
+        user = {"role": "user", "content": "q"}
+        remedy = "use another template, or a page whose protocol.kind is 'tags' or 'fences'"
+        try:
+            after = self._apply([user, {"role": "assistant", "content": probe}, {"role": "tool", "content": result}])
+        except PageError as error:
+            raise PageError(f"{error}; or a page whose protocol.kind is 'tags' or 'fences'") from error
+        before = self._apply([user]) + probe
+        if not after.startswith(before):
+            raise PageError(f"the tokenizer's chat template rewrites earlier turns, and episodes only append: {remedy}")
+        opening, found, closing = after[len(before) :].partition(result)
+        if not found:
+            raise PageError(f"the tokenizer's chat template leaves out messages of role 'tool': {remedy}")
+        if not opening.startswith(self.turn_end):
+            raise PageError(f"the tokenizer's chat template ends an assistant's turn in two ways: {remedy}")
+        return opening[len(self.turn_end) :], closing
 
 
 _NAMED: dict[str, type[Plain] | type[ChatML]] = {"plain": Plain, "chatml": ChatML}
