@@ -142,14 +142,15 @@ def test_long_turns_take_time_in_step_with_their_length(page: str, piece: str) -
     protocol = toolenvs.load(page).protocol
 
     def seconds(length: int) -> float:
-        turn = piece * (length // len(piece))
-        started_s = time.process_time()
-        protocol.prose(turn)
-        protocol.parse(turn)
-        return time.process_time() - started_s
+        turn, taken = piece * (length // len(piece)), []
+        for _ in range(3):
+            started_s = time.process_time()
+            protocol.prose(turn)
+            protocol.parse(turn)
+            taken.append(time.process_time() - started_s)
+        return min(taken)
 
-    seconds(1000)
-    assert seconds(160_000) < 40 * max(seconds(20_000), 0.002)  # quadratic would be 64 times
+    assert seconds(160_000) < 40 * max(seconds(20_000), 0.005)  # quadratic would be 64 times
 
 
 @pytest.mark.parametrize("page", PAGES)
