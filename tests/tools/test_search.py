@@ -8,7 +8,7 @@ import pytest
 
 import toolenvs
 from toolenvs import loop, schema
-from toolenvs.errors import InfrastructureError, PageError, ToolError, ToolenvsError
+from toolenvs.errors import InfrastructureError, PageError, ToolenvsError, ToolError
 from toolenvs.retrieval import Hit
 from toolenvs.tasks.task import Task
 from toolenvs.tools import _corpora
