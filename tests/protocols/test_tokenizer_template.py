@@ -40,7 +40,8 @@ _SILENT = """{% for m in messages if m.role in ('user', 'assistant') %}<|im_star
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
 {% endif %}"""
 _TWO_ENDS = (
-    "{% for m in messages %}{{ m.role }}:{{ m.content }}{{ '[LAST]' if loop.last and m.role != 'user' else '[END]' }}{% endfor %}"
+    "{% for m in messages %}{{ m.role }}:{{ m.content }}"
+    "{{ '[LAST]' if loop.last and m.role != 'user' else '[END]' }}{% endfor %}"
     "{% if add_generation_prompt %}assistant:{% endif %}"
 )
 
