@@ -1,5 +1,6 @@
 """The host's side of one cell: its three channels, and one run of a program as a state machine over them."""
 
+import contextlib
 import os
 import select
 import signal
@@ -38,6 +39,7 @@ class Cell:
         """Whether no program ran in it yet."""
         self.closed = False
         self._slots = slots
+        self._watch: select.epoll | None = None
         self._closing = threading.Lock()
         for descriptor in channels:
             os.set_blocking(descriptor, False)
@@ -110,6 +112,27 @@ class Cell:
         poll.register(self.control, select.POLLRDHUP)
         return not poll.poll(0)
 
+    def watch(self) -> int:
+        """A descriptor that is readable while any of its channels is.
+
+        Raises:
+            SandboxError: this process is out of descriptors.
+        """
+        if self._watch is None:
+            try:
+                self._watch = select.epoll()
+                for descriptor in (self.control.fileno(), self.out, self.err):
+                    self._watch.register(descriptor, select.EPOLLIN)
+            except OSError as error:
+                raise SandboxError(f"no descriptor to watch a cell by: {error.strerror} (raise `ulimit -n`)") from error
+        return self._watch.fileno()
+
+    def unwatch(self, descriptor: int) -> None:
+        """A channel has ended; `watch` is not about it any more."""
+        if self._watch is not None:
+            with contextlib.suppress(OSError):
+                self._watch.unregister(descriptor)
+
     def ran_out_of_memory(self) -> bool:
         """Whether its control group met the limit on memory, and the kernel ended a process for that."""
         return bool(self._slots) and self._slots[0].ran_out_of_memory()
@@ -138,6 +161,8 @@ class Cell:
             if self.closed:
                 return False
             self.closed = True
+        if self._watch is not None:
+            self._watch.close()
         self.control.close()
         os.close(self.out)
         os.close(self.err)
@@ -178,9 +203,11 @@ class Exchange:
         self._timeout_s = timeout_s
         self._started_s = time.monotonic()
         self._answer = bytearray()
+        self._body: list[bytes] = []  # the value, the error, the ends of stdout and stderr, the block of files
         self._files: dict[str, bytes] = {}
         self._streams = {cell.out: bytearray(), cell.err: bytearray()}
         self._max_bytes = 4 * limits.output_chars + 2 * _READ_BYTES
+        self._begun = False
         self._interrupted = False
         self._ending: Literal["", "answered", "left", "garbage", "flood", "timeout"] = ""
         self._open = {cell.control.fileno(), cell.out, cell.err}
@@ -206,11 +233,14 @@ class Exchange:
 
     def pump(self) -> bool:
         """Move what can be moved without waiting; whether the exchange is finished."""
-        if not self._ending:
+        if self._begun and not self._ending:
             self._send()
             self._read_control()
             for descriptor in self._streams:
                 self._read_stream(descriptor)
+        elif not self._begun:  # what answers may be there does not have to be asked for before it was waited for
+            self._begun = True
+            self._send()
         return bool(self._ending)
 
     def expire(self) -> bool:
@@ -282,26 +312,24 @@ class Exchange:
         if self._ending != "answered":
             return "the interpreter ended"
         status = wire.ANSWER.unpack_from(self._answer)[2]
-        return None if status == wire.OK else self._body()[1].decode("utf-8", "replace") or "refused"
+        return None if status == wire.OK else self._body[1].decode("utf-8", "replace") or "refused"
 
     def _text(self) -> tuple[str, str]:
-        late = self._body()[2:4] if self._ending == "answered" else (b"", b"")
+        late = self._body[2:4] if self._ending == "answered" else (b"", b"")
         out, err = (
             (data + end).decode("utf-8", "replace") for data, end in zip(self._streams.values(), late, strict=True)
         )
         return out, err
 
-    def _body(self) -> list[bytes]:
-        """The value, the error, the ends of stdout and stderr, the block of files."""
-        parts, at = [], wire.ANSWER.size
-        for size in wire.ANSWER.unpack_from(self._answer)[4:]:
-            parts.append(bytes(self._answer[at : at + size]))
+    def _divide(self, sizes: list[int]) -> None:
+        at = wire.ANSWER.size
+        for size in sizes:
+            self._body.append(bytes(self._answer[at : at + size]))
             at += size
-        return parts
 
     def _parsed(self) -> tuple[Status, bool, str | None, str | None]:
         _, _, status, flags, *_ = wire.ANSWER.unpack_from(self._answer)
-        value, error = (part.decode("utf-8", "replace") for part in self._body()[:2])
+        value, error = (part.decode("utf-8", "replace") for part in self._body[:2])
         limit = self._limits.output_chars
         return (
             _STATUS.get(status, "crashed"),
@@ -354,8 +382,9 @@ class Exchange:
         ):
             self._ending = "garbage"
         elif len(self._answer) == size:
+            self._divide(sizes)
             try:
-                self._files = outputs.unpack(self._body()[4])
+                self._files = outputs.unpack(self._body[4])
                 self._ending = "answered"
             except ValueError:
                 self._ending = "garbage"
@@ -369,6 +398,7 @@ class Exchange:
                 return
             if not data:
                 self._open.discard(descriptor)
+                self.cell.unwatch(descriptor)
             stream += data
             if len(stream) > self._max_bytes:
                 self._ending = "flood"

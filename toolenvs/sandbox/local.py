@@ -494,8 +494,7 @@ async def _adrive(exchange: Exchange) -> Result:
     """Carry an exchange through in the running loop."""
     loop = asyncio.get_running_loop()
     finished: asyncio.Future[None] = loop.create_future()
-    control = exchange.cell.control.fileno()
-    reading: set[int] = set()
+    control, watched = exchange.cell.control.fileno(), exchange.cell.watch()
     timer: asyncio.TimerHandle | None = None
     planned_s = 0.0
     writing = False
@@ -519,13 +518,6 @@ async def _adrive(exchange: Exchange) -> Result:
         if done:
             finished.set_result(None)
             return
-        wanted = {descriptor for descriptor, _ in exchange.waits_for()}
-        for descriptor in reading - wanted:
-            loop.remove_reader(descriptor)
-        for descriptor in wanted - reading:
-            loop.add_reader(descriptor, step)
-        reading.clear()
-        reading.update(wanted)
         if exchange.sending != writing:
             writing = exchange.sending
             if writing:
@@ -548,14 +540,14 @@ async def _adrive(exchange: Exchange) -> Result:
         else:
             plan()
 
+    loop.add_reader(watched, step)
     try:
         step()
         await finished
     finally:
         if timer is not None:
             timer.cancel()
-        for descriptor in reading:
-            loop.remove_reader(descriptor)
+        loop.remove_reader(watched)
         if writing:
             loop.remove_writer(control)
     if not exchange.must_wait:
