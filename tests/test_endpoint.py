@@ -33,6 +33,21 @@ def test_busy_servers_are_asked_again_and_others_are_not(chat_model: Any, monkey
     assert len(handler.asked) == 5
 
 
+@pytest.mark.parametrize("answer", [{"error": "x"}, {"choices": []}, {"choices": [{"message": {"content": None}}]}, 7])
+def test_a_reply_without_a_message(chat_model: Any, answer: Any) -> None:
+    handler, options = chat_model
+    handler.answers += [(200, answer)]
+    with pytest.raises(EngineError, match="answered without a message"):
+        loop.run(Endpoint(**options).ask("q", seed=7))
+    assert len(handler.asked) == 1
+
+
+def test_half_a_surrogate_pair_is_replaced(chat_model: Any) -> None:
+    handler, options = chat_model
+    handler.answers += [(200, {"choices": [{"message": {"content": "a\ud800"}}]})]
+    assert loop.run(Endpoint(**options).ask("q", seed=7)) == "a\ufffd"
+
+
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_module(name: str) -> None:
         raise ImportError(name)

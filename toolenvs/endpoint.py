@@ -1,11 +1,13 @@
-"""A helper model behind an OpenAI-compatible chat endpoint: what simulates a search engine or reads evidence.
+"""Models behind OpenAI-compatible chat endpoints: how one is asked, and those that simulate a search or read evidence.
 
-The policy itself is asked by `toolenvs.agents.openai`.
+The policy itself is asked by `toolenvs.agents.openai`, in the same way.
 """
 
 import asyncio
 import importlib
 import os
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +15,10 @@ from toolenvs.errors import EngineError, MissingExtraError
 from toolenvs.schema import at_least
 
 _ATTEMPTS = 4
-_RETRIED = (429, 500, 502, 503, 504)
+_BUSY = 429
 _SHOWN_CHARS = 200
 _FIRST_WAIT_S = 0.25
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,28 +65,63 @@ class Endpoint:
             "seed": seed,
         }
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        fault = ""
         async with httpx.AsyncClient(base_url=self.base_url, headers=headers, timeout=self.timeout_s) as client:
-            for attempt in range(_ATTEMPTS):
-                await asyncio.sleep(0 if attempt == 0 else _FIRST_WAIT_S * 2 ** (attempt - 1))
-                try:
-                    response = await client.post("chat/completions", json=body)
-                except httpx.HTTPError as error:
-                    fault = f"{type(error).__name__}: {error}"
-                    continue
-                if response.status_code == 200:
-                    return self._content(response)
-                fault = f"status {response.status_code}: {response.text[:_SHOWN_CHARS]}"
-                if response.status_code not in _RETRIED:
-                    break
-        raise EngineError(f"{self.model} at {self.base_url} gave no answer: {fault}")
+            name = f"{self.model} at {self.base_url}"
+            choice = await choose(client, body, name=name, what="answer", transport_error=httpx.HTTPError)
+        if choice["message"].get("content") is None:
+            raise EngineError(f"{name} answered without a message: {str(choice)[:_SHOWN_CHARS]!r}")
+        return content(choice)
 
-    def _content(self, response: Any) -> str:
+
+async def choose(
+    client: Any, body: Mapping[str, Any], *, name: str, what: str, transport_error: type[Exception]
+) -> Mapping[str, Any]:
+    """The first choice that a model answers; its message is a table whose content is text or None.
+
+    Asked again, a few times, where nobody answers, the server is busy or fails, or what it sends is no JSON.
+
+    Args:
+        client: an `httpx.AsyncClient`.
+        body: of the request.
+        name: of the model, for the error message.
+        what: is asked for, for the error message.
+        transport_error: the base of what the client raises.
+
+    Raises:
+        EngineError: there is none.
+    """
+    fault = ""
+    for attempt in range(_ATTEMPTS):
+        await asyncio.sleep(0 if attempt == 0 else _FIRST_WAIT_S * 2 ** (attempt - 1))
         try:
-            content = response.json()["choices"][0]["message"]["content"]
-        except (ValueError, LookupError, TypeError):
-            content = None
-        if not isinstance(content, str):
-            shown = response.text[:_SHOWN_CHARS]
-            raise EngineError(f"{self.model} at {self.base_url} answered without a message: {shown!r}")
-        return content
+            response = await client.post("chat/completions", json=body)
+        except transport_error as error:
+            fault = f"{type(error).__name__}: {error}"
+            continue
+        if response.status_code == 200:
+            try:
+                answer = response.json()
+            except (ValueError, RecursionError):
+                fault = f"it is no JSON: {response.text[:_SHOWN_CHARS]!r}"
+                continue
+            return _first(answer, f"{name} answered without a message: {response.text[:_SHOWN_CHARS]!r}")
+        fault = f"status {response.status_code}: {response.text[:_SHOWN_CHARS]}"
+        if response.status_code != _BUSY and response.status_code < 500:
+            break
+    raise EngineError(f"{name} gave no {what}: {fault}")
+
+
+def _first(answer: Any, fault: str) -> Mapping[str, Any]:
+    try:
+        choice = answer["choices"][0]
+        said = choice["message"].get("content")
+    except (LookupError, TypeError, AttributeError):
+        raise EngineError(fault) from None
+    if not isinstance(choice, dict) or not isinstance(said, str | None):
+        raise EngineError(fault)
+    return choice
+
+
+def content(choice: Mapping[str, Any]) -> str:
+    """The text of a choice, "" for none; half a surrogate pair, which is no character, becomes U+FFFD."""
+    return _LONE_SURROGATE.sub("\ufffd", choice["message"].get("content") or "")

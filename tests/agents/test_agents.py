@@ -1,6 +1,5 @@
 """Agents: people, endpoints on loopback, and engines."""
 
-import asyncio
 import json
 import threading
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ import pytest
 import toolenvs
 from toolenvs.agents.human import Human
 from toolenvs.agents.openai import OpenAIChat
-from toolenvs.rollout import run_episode
+from toolenvs.rollout import collect, run_episode
 
 
 def _lines(text: str) -> Any:
@@ -38,7 +37,7 @@ async def test_a_person_plays() -> None:
 
 
 class Endpoint(HTTPServer):
-    """Answers chat requests from a script; a number in the script is an HTTP status."""
+    """Answers chat requests from a script: a number is an HTTP status, bytes are a whole body."""
 
     def __init__(self, script: list[Any]) -> None:
         self.script = script
@@ -53,8 +52,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
         answer = self.server.script.pop(0)
         status = answer if isinstance(answer, int) else 200
-        choice = {"message": {"content": answer}, "finish_reason": "stop"}
-        body = json.dumps({"choices": [choice]} if status == 200 else {"error": "busy"}).encode()
+        if isinstance(answer, bytes):
+            body = answer
+        else:
+            choice = {"message": {"content": answer}, "finish_reason": "stop"}
+            body = json.dumps({"choices": [choice]} if status == 200 else {"error": "busy"}).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -105,8 +107,7 @@ async def test_an_endpoint_that_refuses_is_infrastructure(endpoint: Any) -> None
 
 
 async def test_an_endpoint_that_is_not_there_is_infrastructure(endpoint: Any, monkeypatch: Any) -> None:
-    sleep = asyncio.sleep
-    monkeypatch.setattr("toolenvs.agents.openai.asyncio.sleep", lambda seconds: sleep(0))
+    monkeypatch.setattr("toolenvs.endpoint._FIRST_WAIT_S", 0.0)
     server = endpoint([])
     port = server.server_port
     server.shutdown()
@@ -114,3 +115,46 @@ async def test_an_endpoint_that_is_not_there_is_infrastructure(endpoint: Any, mo
     blueprint = toolenvs.load("ReTool-v0")
     trajectory = await run_episode(blueprint, OpenAIChat("m", f"http://127.0.0.1:{port}/v1"), blueprint.tasks[0])
     assert trajectory.failed
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"error": "x"}', b'{"choices": []}', b'{"choices": [{"message": null}]}', b'{"choices": null}', b"[]", b"7",
+        b'{"choices": [{"message": {"content": 7}}]}', b'{"choices": [{"message": {"content": ["a"]}}]}',
+    ],
+)  # fmt: skip
+async def test_a_reply_without_a_message_is_infrastructure(endpoint: Any, body: bytes) -> None:
+    server = endpoint([body])
+    agent = OpenAIChat("m", f"http://127.0.0.1:{server.server_port}/v1")
+    blueprint = toolenvs.load("ReTool-v0")
+    (trajectory,) = await collect(blueprint, agent, [blueprint.tasks[0]], retries=0)
+    assert trajectory.failed
+    assert trajectory.fault is not None
+    assert "answered without a message" in trajectory.fault
+
+
+async def test_what_is_no_json_is_asked_for_again(endpoint: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr("toolenvs.endpoint._FIRST_WAIT_S", 0.0)
+    server = endpoint([b"<html>", b"\xff", 520, "\\boxed{42}", *[b"<html>"] * 4])
+    agent = OpenAIChat("m", f"http://127.0.0.1:{server.server_port}/v1")
+    blueprint = toolenvs.load("ReTool-v0")
+    assert (await run_episode(blueprint, agent, blueprint.tasks[0])).ending == "answer"
+    failed = await run_episode(blueprint, agent, blueprint.tasks[0])
+    assert failed.fault == "m gave no message: it is no JSON: '<html>'"
+
+
+async def test_half_a_surrogate_pair_is_replaced(endpoint: Any) -> None:
+    server = endpoint([b'{"choices": [{"message": {"content": "a\\ud800 \\ud83d\\ude00 \\\\boxed{42}"}}]}'])
+    agent = OpenAIChat("m", f"http://127.0.0.1:{server.server_port}/v1")
+    blueprint = toolenvs.load("ReTool-v0")
+    trajectory = await run_episode(blueprint, agent, blueprint.tasks[0])
+    assert trajectory.transcript.policy_text(1) == "a\ufffd \U0001f600 \\boxed{42}"
+
+
+async def test_no_content_is_an_empty_turn(endpoint: Any) -> None:
+    server = endpoint([b'{"choices": [{"message": {"content": null}, "finish_reason": "length"}]}'])
+    agent = OpenAIChat("m", f"http://127.0.0.1:{server.server_port}/v1")
+    blueprint = toolenvs.load("ReTool-v0")
+    trajectory = await run_episode(blueprint, agent, blueprint.tasks[0])
+    assert (trajectory.ending, trajectory.failed) == ("length", False)

@@ -1,15 +1,12 @@
 """A model behind an OpenAI-compatible chat endpoint: vLLM, SGLang, llama.cpp or a provider."""
 
-import asyncio
 import importlib
 from collections.abc import Callable
 from typing import Any
 
-from toolenvs.errors import EngineError, MissingExtraError
+from toolenvs import endpoint
+from toolenvs.errors import MissingExtraError
 from toolenvs.rollout.agent import Action, Request
-
-_ATTEMPTS = 4
-_RETRIED = (429, 500, 502, 503, 504)
 
 
 class OpenAIChat:
@@ -49,7 +46,7 @@ class OpenAIChat:
         self._max_turn_tokens = max_turn_tokens
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._open: Callable[[], Any] = lambda: httpx.AsyncClient(base_url=base_url, headers=headers, timeout=timeout_s)
-        self._transport_errors = (httpx.HTTPError,)
+        self._transport_error: type[Exception] = httpx.HTTPError
 
     async def act(self, request: Request) -> Action:
         """The endpoint's next message.
@@ -68,27 +65,11 @@ class OpenAIChat:
             body["stop"] = list(request.stop)
         if request.messages[-1]["role"] == "assistant":
             body |= {"continue_final_message": True, "add_generation_prompt": False}
-        choice = (await self._post(body))["choices"][0]
-        text = choice["message"].get("content") or ""
-        return Action(text=text, cut_short=choice.get("finish_reason") == "length")
-
-    async def _post(self, body: dict[str, Any]) -> dict[str, Any]:
-        fault = ""
         async with self._open() as client:
-            for attempt in range(_ATTEMPTS):
-                await asyncio.sleep(0 if attempt == 0 else 0.25 * 2**attempt)
-                try:
-                    response = await client.post("chat/completions", json=body)
-                except self._transport_errors as error:
-                    fault = f"{type(error).__name__}: {error}"
-                    continue
-                if response.status_code == 200:
-                    answer: dict[str, Any] = response.json()
-                    return answer
-                fault = f"status {response.status_code}: {response.text[:200]}"
-                if response.status_code not in _RETRIED:
-                    break
-        raise EngineError(f"{self._model} gave no message: {fault}")
+            choice = await endpoint.choose(
+                client, body, name=self._model, what="message", transport_error=self._transport_error
+            )
+        return Action(text=endpoint.content(choice), cut_short=choice.get("finish_reason") == "length")
 
     def release(self, key: str) -> None:
         """Nothing is kept."""
