@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import toolenvs
 from toolenvs import page as pages
 from toolenvs.assets import page_files
 from toolenvs.errors import PageError
@@ -119,3 +120,15 @@ def test_another_task_set_leaves_the_options_of_the_pages_own_behind() -> None:
     assert load("SearchR1-v0", {"set": "mine.jsonl", "limit": 3}).tasks == {"set": "mine.jsonl", "limit": 3}
     kept = load("SearchR1-v0", {"set": "world", "max_hops": 3}).tasks
     assert kept == {"set": "world", "passages": 1000, "max_hops": 3}
+
+
+def test_a_byte_order_mark_is_no_part_of_a_page(tmp_path: Path) -> None:
+    path = _page(tmp_path, _TEXT)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert load(path).summary == load("ReTool-v0").summary
+
+
+@pytest.mark.parametrize("name", [":x", "x:", ":", "a..b:x", "not a module:x", ""])
+def test_names_that_can_name_nothing(name: str) -> None:
+    with pytest.raises(PageError, match="names no module; say a name or 'some.module:attribute'"):
+        toolenvs.load("ReTool-v0", judge={"name": name})

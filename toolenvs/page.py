@@ -112,7 +112,7 @@ def load(path: str | Path, overrides: Table | None = None) -> Page:
     if not file.is_file():
         raise PageError(f"there is no page {name!r}; {did_you_mean(name, files)}")
     try:
-        table = tomllib.loads(file.read_text("utf-8"))
+        table = tomllib.loads(file.read_text("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise PageError(f"{file.name}: not TOML: {error}") from None
     return parse({"id": file.stem, **table}, file.name, overrides)

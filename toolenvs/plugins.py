@@ -43,6 +43,9 @@ def find(package: str, name: str, attribute: str, where: str) -> Any:
         PageError: there is no such module or attribute.
     """
     module, _, wanted = name.rpartition(":") if ":" in name else (f"{package}.{name}", "", attribute)
+    if not module or not wanted or not all(map(str.isidentifier, module.split("."))):
+        hint = did_you_mean(name, names(package, attribute))
+        raise PageError(f"{where}: {name!r} names no module; say a name or 'some.module:attribute'; {hint}")
     try:
         return getattr(importlib.import_module(module), wanted)
     except ModuleNotFoundError as error:

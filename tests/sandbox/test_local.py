@@ -340,6 +340,7 @@ def test_a_closed_box_refuses() -> None:
         ({"min_isolation": "forx"}, "did you mean 'fork'"),
         ({"memory_mbb": 1}, "did you mean 'memory_mb'"),
         ({"memory_mb": -1}, "memory_mb must be a positive number, not -1"),
+        ({"memory_mb": 10**12}, r"memory_mb must be a positive number, not 1000000000000 \(at most 2147483647\)"),
         ({"timeout_s": "5"}, "timeout_s must be a positive number"),
     ],
 )

@@ -156,6 +156,8 @@ def test_a_dataset_that_cannot_be_loaded_is_a_task_error(monkeypatch):
         ("arithmetic", {"split": "tests"}, "did you mean 'test'"),
         ("arithmetic", {"size": 0}, "size is 0; give 1 to"),
         ("arithmetic", {"limit": -1}, "limit is -1; give at least 1"),
+        ("arithmetic", {"limit": "3"}, "limit is '3'; give at least 1, a whole number"),
+        ("arithmetic", {"limit": True}, "limit is True; give at least 1, a whole number"),
         ("arithmetic", {"dificulty": 1}, "no option 'dificulty'; did you mean 'difficulty'"),
         ("hf:x", {"sizes": 1}, "no option 'sizes' for rows"),
         ("hf:x", {"size": 1}, "size is for generators; use limit"),

@@ -83,6 +83,7 @@ def test_limit_counts_tasks_and_reads_no_further():
     [
         ([], {}, "holds no task"),
         (QA, {"limit": 0}, "limit is 0; give at least 1"),
+        (QA, {"limit": 1.5}, "limit is 1.5; give at least 1, a whole number"),
         (QA, {"on_bad_row": "ignore"}, "give 'error' or 'skip'"),
         (QA, {"schema": "dappo"}, "did you mean 'dapo'"),
         ([3], {}, "row 1: is int; a row must map columns to values"),

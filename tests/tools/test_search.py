@@ -1,6 +1,7 @@
 """The search tool: what a query gives, how it is shown, and what is told to the model."""
 
 import multiprocessing
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 import toolenvs
 from toolenvs import loop, schema
-from toolenvs.errors import InfrastructureError, PageError, ToolenvsError, ToolError
+from toolenvs.errors import InfrastructureError, PageError, RetrievalError, ToolenvsError, ToolError
 from toolenvs.retrieval import Hit
 from toolenvs.tasks.task import Task
 from toolenvs.tools import _corpora
@@ -103,3 +104,39 @@ def test_processes_may_build_an_index_at_once(tmp_path: Path) -> None:
     assert found[0]
     assert found == [found[0]] * 3
     assert [path.name for path in (tmp_path / "toolenvs" / "indexes").iterdir()] == ["world-200-3-1"]
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache folder, and no index that the process shares yet."""
+    monkeypatch.setattr(_corpora, "_shared", {})
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_a_cache_that_cannot_be_written(cache: Path) -> None:
+    cache.write_text("not a folder")
+    with pytest.raises(RetrievalError, match=f"cannot be written to {cache}.*set XDG_CACHE_HOME"):
+        say({"index": "world:150"}, {"query": "x"})
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut"])
+def test_a_damaged_world_is_built_again(cache: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+    found = say({"index": "world:150"}, {"query": "the mayor of a town"}).data
+    indexes = cache / "toolenvs" / "indexes"
+    (folder,) = indexes.iterdir()
+    if damage == "empty":
+        shutil.rmtree(folder)
+        folder.mkdir()
+    else:
+        next(path for path in folder.rglob("*.npy") if path.stat().st_size).write_bytes(b"")
+    monkeypatch.setattr(_corpora, "_shared", {})
+    assert say({"index": "world:150"}, {"query": "the mayor of a town"}).data == found
+    assert list(indexes.iterdir()) == [folder]
+
+
+def test_what_stays_damaged_says_what_to_delete(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = cache / "toolenvs" / "indexes" / "world-150-0-1"
+    monkeypatch.setattr(_corpora, "_build", lambda world, folder: folder.mkdir(parents=True))
+    with pytest.raises(RetrievalError, match=f"delete {folder}"):
+        say({"index": "world:150"}, {"query": "x"})

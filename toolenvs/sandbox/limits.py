@@ -18,6 +18,8 @@ from toolenvs.sandbox.walls import Plan
 
 KINDS = ("bare", "full", "wide")
 """Of fork servers; each has imported more than the one before."""
+MOST = 2**31 - 1
+"""Of any limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +43,8 @@ class Limits:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**31:
-                raise ConfigError(f"sandbox: {field.name} must be a positive number, not {value!r}")
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MOST:
+                raise ConfigError(f"sandbox: {field.name} must be a positive number, not {value!r} (at most {MOST})")
 
     def override(self, options: dict[str, Any]) -> "Limits":
         """These limits with some replaced.

@@ -89,7 +89,7 @@ class RemoteBox(base.Box):
         numbers |= {"code_chars": code_chars, "attempts": attempts, "answer_s": answer_s, "deadline_s": deadline_s}
         for name, value in numbers.items():
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**31:
-                raise ConfigError(f"sandbox: {name} must be a positive number, not {value!r}")
+                raise ConfigError(f"sandbox: {name} must be a positive number, not {value!r} (at most {2**31 - 1})")
         self.url = url.rstrip("/")
         self.seed = seed
         self._timeout_s = timeout_s

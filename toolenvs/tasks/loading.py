@@ -7,7 +7,7 @@ from typing import Any
 from toolenvs.errors import TaskError, did_you_mean
 from toolenvs.tasks.files import is_saved_dataset, read_file, read_hf, split_files
 from toolenvs.tasks.generated import generate, generator_names
-from toolenvs.tasks.rows import OnBadRow, from_located_rows
+from toolenvs.tasks.rows import OnBadRow, check_limit, from_located_rows
 from toolenvs.tasks.task import TaskSet
 
 _HF_PREFIX = "hf:"
@@ -44,8 +44,7 @@ def load(
         MissingExtraError: the format needs a package of the extra `data`.
     """
     name = str(name_or_path)
-    if limit is not None and limit < 1:
-        raise TaskError(f"{name}: limit is {limit}; give at least 1")
+    check_limit(name, limit)
     if name in generator_names():
         tasks = generate(name, split=split, seed=seed, size=size, **options)
         if limit is None or limit >= len(tasks):

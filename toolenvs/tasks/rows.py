@@ -127,8 +127,7 @@ def from_located_rows(
     """As `from_rows`, for rows that know their place."""
     if on_bad_row not in ("error", "skip"):
         raise TaskError(f"{name}: on_bad_row is {on_bad_row!r}; give 'error' or 'skip'")
-    if limit is not None and limit < 1:
-        raise TaskError(f"{name}: limit is {limit}; give at least 1")
+    check_limit(name, limit)
     reader = None if schema == "auto" else _schema(schema)
     tasks: dict[str, Task] = {}
     places: list[str] = []
@@ -166,6 +165,16 @@ def from_located_rows(
             raise TaskError(f"{name}: all {len(skipped)} rows were skipped, the first ({where}) because {reason}")
         raise TaskError(f"{name}: holds no task; give a file with at least one row")
     return RowTaskSet(name, tuple(tasks.values()), skipped=tuple(skipped), duplicates=duplicates, places=tuple(places))
+
+
+def check_limit(name: str, limit: object) -> None:
+    """Refuse a limit that is neither None nor a whole number from 1 on.
+
+    Raises:
+        TaskError: it is one; says so.
+    """
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
+        raise TaskError(f"{name}: limit is {limit!r}; give at least 1, a whole number")
 
 
 def detect_schema(row: Mapping[str, Any]) -> ModuleType:

@@ -1,6 +1,7 @@
 """Indexes that this process shares, and those of the fictional world, built when they are first asked for."""
 
 import atexit
+import contextlib
 import json
 import os
 import re
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from toolenvs import retrieval
-from toolenvs.errors import PageError
+from toolenvs.errors import PageError, RetrievalError
 from toolenvs.retrieval import Retriever
 from toolenvs.world import World
 
@@ -34,8 +35,8 @@ def shared(index: str, backend: str | None) -> Retriever:
     key = (os.getpid(), index, backend)
     with _lock:
         if key not in _shared:
-            source = str(_of_the_world(index)) if index.startswith("world:") else index
-            _shared[key] = retrieval.open(source, backend)
+            opened = _open_world(index, backend) if index.startswith("world:") else retrieval.open(index, backend)
+            _shared[key] = opened
         return _shared[key]
 
 
@@ -50,16 +51,49 @@ def disagrees(index: str, tasks: Mapping[str, Any]) -> str | None:
     return f"index = {index!r} is not the world of the tasks; set it to 'world:{asked[0]}:{asked[1]}'"
 
 
+def _open_world(index: str, backend: str | None) -> Retriever:
+    """A retriever over a world; an index that is damaged is built again, once."""
+    folder = _of_the_world(index)
+    try:
+        return retrieval.open(folder, backend)
+    except RetrievalError:
+        if backend not in (None, "bm25"):  # the part that is built
+            raise
+    away = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    with contextlib.suppress(OSError):  # else another process was first
+        folder.rename(away / "damaged")
+    shutil.rmtree(away, ignore_errors=True)
+    try:
+        return retrieval.open(_of_the_world(index), backend)
+    except RetrievalError as error:
+        raise RetrievalError(f"{error}; delete {folder}, and it is built again") from error
+
+
 def _of_the_world(index: str) -> Path:
-    """The folder of a world's index; built aside and renamed, so that processes may do it at once."""
+    """The folder of a world's index; built aside and renamed, so that processes may do it at once.
+
+    Raises:
+        PageError: `index` is not of the right form.
+        RetrievalError: the folder cannot be written.
+    """
     read = _WORLD.fullmatch(index)
     if read is None:
         raise PageError(f"tools.search.index {index!r}: say 'world:PASSAGES' or 'world:PASSAGES:SEED', in digits")
     world = World(int(read[1]), seed=int(read[2] or 0))
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "toolenvs" / "indexes"
     folder = cache / f"world-{len(world)}-{world.seed}-{_FORM}"
-    if folder.is_dir():
-        return folder
+    try:
+        if not folder.is_dir():
+            _build(world, folder)
+    except OSError as error:
+        raise RetrievalError(
+            f"the index of {index!r} cannot be written to {cache} ({error}): set XDG_CACHE_HOME to a folder with room"
+        ) from error
+    return folder
+
+
+def _build(world: World, folder: Path) -> None:
+    cache = folder.parent
     cache.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=cache))
     try:
@@ -75,7 +109,6 @@ def _of_the_world(index: str) -> Path:
                 raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-    return folder
 
 
 def _close_shared() -> None:

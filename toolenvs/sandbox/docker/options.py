@@ -25,6 +25,7 @@ class Options:
     tmp_files: int
 
     def __post_init__(self) -> None:
+        most = f"(at most {2**31 - 1})"
         for field in fields(self):
             value = getattr(self, field.name)
             if field.type is str or field.type == "str":
@@ -32,9 +33,9 @@ class Options:
                     raise ConfigError(f"sandbox: {field.name} must be a name, not {value!r}")
             elif field.type is int or field.type == "int":
                 if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**31:
-                    raise ConfigError(f"sandbox: {field.name} must be a positive whole number, not {value!r}")
+                    raise ConfigError(f"sandbox: {field.name} must be a positive whole number, not {value!r} {most}")
             elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**31:
-                raise ConfigError(f"sandbox: {field.name} must be a positive number, not {value!r}")
+                raise ConfigError(f"sandbox: {field.name} must be a positive number, not {value!r} {most}")
 
 
 def defaults() -> Options:
