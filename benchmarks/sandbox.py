@@ -45,9 +45,10 @@ def row(name: str, value: str, goal: str = "") -> None:
     print(f"{name:58s} {value:>22s}   {goal}", flush=True)
 
 
-def fork_servers(box: LocalBox) -> list[int]:
+def fork_servers(box: LocalBox, kind: str = "") -> list[int]:
     """The processes that fork cells; below the fork tier each has one above it that only waits."""
-    return [inner for pid in box.server_pids for inner in ([pid] if box.tier == "fork" else children(pid))]
+    pids = [server.process.pid for server in box._pools[kind].servers] if kind else box.server_pids
+    return [inner for pid in pids for inner in ([pid] if box.tier == "fork" else children(pid))]
 
 
 def children(pid: int) -> list[int]:
@@ -83,6 +84,7 @@ def cold_latency(name: str, goal: str, box: LocalBox, code: str, count: int = 60
     pool = box._pools["full"]
     times_ms = []
     for _ in range(count):
+        time.sleep(0.02)  # what is done after a call is done
         while pool._ready:
             pool._ready.popleft().kill()
         time.sleep(0.02)
@@ -95,7 +97,7 @@ def cold_latency(name: str, goal: str, box: LocalBox, code: str, count: int = 60
 
 def memory_of_sessions(box: LocalBox) -> None:
     """The mean proportional share of idle sessions."""
-    pool_cells = {cell for server in fork_servers(box) for cell in children(server)}
+    pool_cells = {cell for server in fork_servers(box, "full") for cell in children(server)}
     shares_kb = []
     for cell in pool_cells:
         for line in Path(f"/proc/{cell}/smaps_rollup").read_text().splitlines():

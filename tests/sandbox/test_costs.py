@@ -1,0 +1,98 @@
+"""What calls cost, in CPU time and beside the start of an interpreter in the same run; wall time is the machine's."""
+
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.sandbox.conftest import WORKING, descendants
+from toolenvs.sandbox.local import LocalBox
+
+PRINT = "print(2 + 2)"
+FULL = "import numpy, scipy, sympy\nprint(2 + 2)"
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[LocalBox]:
+    with LocalBox(tier="namespace" if "namespace" in WORKING else "fork") as opened:
+        opened.run(PRINT)
+        opened.run(FULL)
+        yield opened
+
+
+def _cpu_s(box: LocalBox) -> float:
+    """Of this process, of the fork servers, of every cell that lives or has ended."""
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    ticks = 0
+    for pid in {*box.server_pids, *(cell for server in box.server_pids for cell in descendants(server))}:
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        ticks += sum(map(int, fields[11:15]))
+    return own.ru_utime + own.ru_stime + ticks / 100
+
+
+def _of_calls(box: LocalBox, call: Callable[[], object], count: int) -> float:
+    """CPU seconds of one call: the least of three rounds, since neighbours only add to it."""
+    rounds = []
+    for _ in range(3):
+        _rest(box)
+        before = _cpu_s(box)
+        for _ in range(count):
+            call()
+        _rest(box)
+        rounds.append((_cpu_s(box) - before) / count)
+    return min(rounds)
+
+
+def _rest(box: LocalBox) -> None:
+    """Until no fork server starts, and what is done after calls is done."""
+    while any(pool._growing for pool in box._pools.values()):
+        time.sleep(0.05)
+    time.sleep(0.2)
+
+
+def _of_an_interpreter() -> float:
+    """CPU seconds of starting one that does nothing, the least of three rounds."""
+    rounds = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        for _ in range(15):
+            subprocess.run([sys.executable, "-I", "-S", "-c", "pass"], check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        rounds.append((after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / 15)
+    return min(rounds)
+
+
+def test_a_call_costs_less_than_an_interpreter(box: LocalBox) -> None:
+    assert _of_calls(box, lambda: box.run(PRINT), 40) < 1.0 * _of_an_interpreter()
+
+
+def test_what_is_imported_before_costs_little(box: LocalBox) -> None:
+    assert _of_calls(box, lambda: box.run(FULL), 30) < 1.5 * _of_an_interpreter()
+
+
+def test_a_call_in_a_session_costs_a_small_part_of_that(box: LocalBox) -> None:
+    with box.session() as session:
+        session.run("x = 0")
+        assert _of_calls(box, lambda: session.run("x += 1\nprint(x)"), 300) < 0.1 * _of_an_interpreter()
+
+
+def test_sessions_share_the_memory_of_their_fork_server(box: LocalBox) -> None:
+    sessions = [box.session() for _ in range(16)]
+    for session in sessions:
+        session.run("import numpy, sympy")
+    servers = [server.process.pid for server in box._pools["full"].servers]
+    private_kb = []
+    for cell in {cell for pid in servers for cell in descendants(pid)}:
+        lines = Path(f"/proc/{cell}/smaps_rollup").read_text().splitlines()
+        private_kb.append(sum(int(line.split()[1]) for line in lines if line.startswith("Private_")))
+    for session in sessions:
+        session.close()
+    assert len(private_kb) >= 16
+    assert sorted(private_kb)[8] < 6_000  # such an interpreter by itself: 60 MB and more
