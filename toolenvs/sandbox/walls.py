@@ -110,6 +110,8 @@ class Walls:
         """Take the size of the warm server and build the rule set; called when everything is imported."""
         pages = int(os.pread(self._statm, 64, 0).split()[0])
         plan = self.plan
+        shown = (path.split("/") for path in (*plan["readable"], *plan["packages"]) if path.startswith("/tmp/"))
+        self._below_tmp = sorted({"/".join(parts[:3]) for parts in shown})  # an environment that a cell's /tmp covers
         self._plan_limits(pages * os.sysconf("SC_PAGE_SIZE") + plan["memory_mb"] * _MB)
         seccomp.ask_before_forking(), seccomp.only_signal_nobody()  # made once, for every cell
         # These need not wait for the cell: a child has its parent's. Nothing here executes another program.
@@ -147,7 +149,13 @@ class Walls:
             own = kernel.CLONE_NEWCGROUP if self.users else 0  # else the fork server's group, in its namespace
             kernel.enter_user_namespace(kernel.CLONE_NEWNS | own, os.getuid(), os.getgid())
             size = f"size={plan['files_mb']}m,nr_inodes={plan['files']},mode=700"
+            covered = [(folder, os.open(folder, os.O_PATH)) for folder in self._below_tmp]
             kernel.mount("tmpfs", "/tmp", "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC, size)
+            for folder, under in covered:
+                os.mkdir(folder, 0o755)
+                os.fchdir(under)
+                kernel.mount(".", folder, "", kernel.MS_BIND | kernel.MS_REC)  # keeps its mounts read-only
+                os.close(under)
             os.chdir("/tmp")
         else:
             if self._was_root:
