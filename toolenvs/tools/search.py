@@ -149,5 +149,3 @@ def _fill(template: str, values: Mapping[str, str]) -> str:
         at, name = min(places)
         out, rest = out + rest[:at] + values[name], rest[at + len(name) + 2 :]
     return out + rest
-
-
