@@ -30,6 +30,10 @@ SAME = [
     ("１２", "12"), ("C#", "c#"), ("Lord of the Rings", "The Lord of the Rings"), ("-5", "minus 5"), ("−5", "-5"),
     ("Łódź", "Lodz"), ("Έλληνας", "Ελληνας"), ("naïve café", "naive cafe"), ("no", "No."), ("7 Up", "Seven Up"),
     ("1914-1918", "1914 – 1918"), (".5", "0.5"), ("0.50", "0.5"), ("Apple", "Apple Inc."), ("É", "e"),
+    ("Apple Inc.", "Apple Incorporated"), ("Apple Corp", "Apple"), ("Zinc", "zinc"), ("5+", "5+"), ("Mr. X", "mr x"),
+    ("Elizabeth II", "Elizabeth the Second"), ("Henry VIII", "Henry the 8th"), ("World War II", "World War the Second"),
+    ("Pope John XXIII", "Pope John the Twenty-Third"), ("Elizabeth II of Spain", "Elizabeth the Second of Spain"),
+    ("Mr. Xi", "Mr Xi"), ("+ 5", "5"),
 ]  # fmt: skip
 OTHER = [
     ("1/2", "12"), ("1.2.3", "123"), ("10²", "102"), ("1½", "11/2"), ("12", "1 2"), ("1914-1918", "19141918"),
@@ -41,6 +45,10 @@ OTHER = [
     ("Paris", ""), ("Paris", "Paris, London"), ("Paris", "Paris/London"), ("2000", "2000s"), ("100", "1000"),
     ("three hundred", "three thousand"), ("-5", "−6"), ("1999-01-02", "1999-02-01"), ("two thousand", "2 hundred"),
     ("B12", "B 1 2"), ("#1", "-1"), ("5 a.m.", "5"),
+    ("Apple Inc.", "Apple Corp"), ("Apple Ltd", "Apple LLC"), ("Z", "Zinc"), ("Z Inc", "Zinc"), ("Mr. X", "Mr. 10"),
+    ("Mrs. V", "Mrs. 5"), ("Mr. Xi", "Mr. 11"), ("5+", "5"), ("18 +", "18"), ("5+ years", "5 years"), ("5+", "+5"),
+    ("Elizabeth II", "Elizabeth the Third"), ("Elizabeth I", "Elizabeth the Second"), ("the second", "2"),
+    ("Inc", "Corp"), ("100+", "1000"), ("Henry VIII", "Henry the 18th"),
 ]  # fmt: skip
 
 

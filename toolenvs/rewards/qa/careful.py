@@ -27,6 +27,8 @@ _TOKEN = re.compile(
     r"|[^\W\d_]+(?:\d+|[+#]+(?!\w))*|\d+[^\W\d_]+\w*"  # a word, C++, C#, h2o, 2nd, 5km
     r"|\d+|[-+*/^%°$€£¥&=<>~@](?=\s*[\d])|[%°&]|(?<=\d)/(?=\d)"
 )
+_OR_MORE = re.compile(r"(?<=\d)\s*\+(?!\s*[\d.(]|\w)")
+_NTH = re.compile(r"([1-9]|[123]\d)(?:st|nd|rd|th)")
 _GLUED = re.compile(r"(-?\d+(?:\.\d+)?)([^\W\d_]+)")
 _WORDS = {
     "%": "percent", "pct": "percent", "&": "and", "$": "dollar", "usd": "dollar", "dollars": "dollar", "€": "euro",
@@ -38,7 +40,12 @@ _MEASURES = {
     "millimeter": "mm", "millimetre": "mm", "kilogram": "kg", "gram": "g", "mile": "mi", "feet": "ft", "foot": "ft",
     "inch": "in", "inches": "in", "hour": "h", "hr": "h", "minute": "min", "lb": "pound",
 }  # fmt: skip
-_COMPANY = frozenset({"inc", "incorporated", "corp", "corporation", "ltd", "limited", "llc", "plc", "gmbh"})
+_COMPANY = {
+    "inc": "inc", "incorporated": "inc", "corp": "corp", "corporation": "corp", "ltd": "ltd", "limited": "ltd",
+    "llc": "llc", "plc": "plc", "gmbh": "gmbh",
+}  # fmt: skip
+_SUFFIXES = frozenset(f"\1{suffix}" for suffix in _COMPANY.values())
+"""The suffixes of companies as tokens of their own, so that "Z Inc" is not "Zinc"."""
 _BEFORE_NAMES = {"st": "saint", "mt": "mount"}
 _CURRENCIES = frozenset({"dollar", "euro", "pound", "yen"})
 
@@ -48,22 +55,35 @@ def forms(text: str) -> Forms:
     """Every form under which `text` may equal another text; two answers are the same where they share one."""
     found = set()
     for german in (False, True):
-        tokens = _tokens(fold(text, german=german))
-        for read in (tokens, read_romans(tokens)):
-            found |= {"\0".join(read), _joined(read)}
+        folded = fold(text, german=german)
+        tokens = _tokens(folded)
+        for read in (tokens, read_romans(tokens), _tokens(folded, regnal=True)):
+            for whole in _suffixed(read):
+                found |= {"\0".join(whole), _joined(whole)}
     found.discard("")
     if not found:  # nothing but punctuation: a name as it is written
         found = {"".join(fold(text).split())} - {""}
     return frozenset(found)
 
 
-def _tokens(text: str) -> list[str]:
+def _suffixed(tokens: list[str]) -> list[list[str]]:
+    """A name without a company's suffix may stand for one with any; one that has a suffix, for none with another."""
+    if not tokens or tokens[-1] in _SUFFIXES:
+        return [tokens]
+    return [tokens, *([*tokens, suffix] for suffix in _SUFFIXES)]
+
+
+def _tokens(text: str, *, regnal: bool = False) -> list[str]:
+    """The tokens of a folded text; `regnal`: "elizabeth the second" read as "elizabeth 2"."""
     text = _LEADING.sub("", " ".join(text.split())).rstrip(" \"'.,;:!?")
     text = _HEDGE.sub("", text)
     text = read_dates(text)
     text = _GROUPED.sub(lambda match: match[0].replace(",", ""), text)
     text = _INITIALS.sub(r"\1", text.replace("'", ""))
-    text = _INNER_ARTICLE.sub(" ", _ARTICLE.sub("", text.strip()))
+    text = _ARTICLE.sub("", text.strip())
+    if not regnal:
+        text = _INNER_ARTICLE.sub(" ", text)
+    text = _OR_MORE.sub(" plus ", text)
     text = _RANGE.sub(" to ", text)
     tokens: list[str] = []
     for token in _TOKEN.findall(text):
@@ -72,7 +92,18 @@ def _tokens(text: str) -> list[str]:
             tokens += [glued[1], glued[2]]
         else:
             tokens.append(token)
-    return _measures(_names(_currency(read_numbers([_word(token) for token in tokens]))))
+    read = read_numbers([_word(token) for token in tokens])
+    return _measures(_names(_currency(_regnal(read) if regnal else read)))
+
+
+def _regnal(tokens: list[str]) -> list[str]:
+    """Without the articles inside, and an ordinal behind a name and an article as its number."""
+    out: list[str] = []
+    for at, token in enumerate(tokens):
+        nth = _NTH.fullmatch(token) if at > 1 and tokens[at - 1] == "the" and tokens[at - 2].isalpha() else None
+        if nth or token != "the" or not 0 < at < len(tokens) - 1:
+            out.append(nth[1] if nth else token)
+    return out
 
 
 def _word(token: str) -> str:
@@ -93,7 +124,7 @@ def _currency(tokens: list[str]) -> list[str]:
 
 def _names(tokens: list[str]) -> list[str]:
     if len(tokens) > 1 and tokens[-1] in _COMPANY:
-        tokens = tokens[:-1]
+        tokens = [*tokens[:-1], f"\1{_COMPANY[tokens[-1]]}"]
     return [_BEFORE_NAMES.get(token, token) if at < len(tokens) - 1 else token for at, token in enumerate(tokens)]
 
 

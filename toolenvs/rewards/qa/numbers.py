@@ -22,6 +22,7 @@ _DECADES = {word[:-1] + "ies": f"19{2 + i}0s" for i, word in enumerate(_TENS)}
 _DIGITS = re.compile(r"-?\d+(?:\.\d+)?")
 _NTH_DIGITS = re.compile(r"(\d+)(?:st|nd|rd|th)")
 _ROMAN = re.compile(r"(?=[ivx])x{0,3}(?:ix|iv|v?i{0,3})")
+_TITLES = frozenset({"mr", "mrs", "ms", "miss", "mister", "dr", "prof", "professor", "president", "chairman"})
 _ROMAN_VALUES = {"i": 1, "v": 5, "x": 10}
 
 
@@ -104,11 +105,13 @@ def _nth(number: int) -> str:
 def read_romans(tokens: list[str]) -> list[str]:
     """`tokens` with Roman numerals behind a name in digits: "louis", "xiv" as "louis", "14".
 
-    A single letter counts at the end only, as in "World War I".
+    A single letter counts at the end only, as in "World War I", and nothing behind a title, as in "Mr. X".
     """
     last = len(tokens) - 1
     return [
-        str(_roman(token)) if index and _ROMAN.fullmatch(token) and (len(token) > 1 or index == last) else token
+        str(_roman(token))
+        if index and tokens[index - 1] not in _TITLES and _ROMAN.fullmatch(token) and (len(token) > 1 or index == last)
+        else token
         for index, token in enumerate(tokens)
     ]
 
