@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,14 @@ def test_make_targets_exist(target: str) -> None:
 @pytest.mark.parametrize("extra", sorted(set(re.findall(r"^\| `([a-z]+)` \|", _TEXT, re.MULTILINE))))
 def test_extras_exist(extra: str) -> None:
     assert f"\n{extra} = [" in (_ROOT / "pyproject.toml").read_text("utf-8")
+
+
+@pytest.mark.parametrize("page", sorted(_ROOT.glob("envs/*.toml")), ids=lambda page: page.stem)
+def test_every_page_has_its_row_in_both_tables(page: Path) -> None:
+    paper = tomllib.loads(page.read_text("utf-8"))["paper"]["url"]
+    for text, link in (
+        (_TEXT, f"[`toolenvs/{page.stem}`](envs/{page.name})"),
+        ((_ROOT / "envs" / "README.md").read_text("utf-8"), f"[{page.stem}]({page.name})"),
+    ):
+        (row,) = [line for line in text.splitlines() if line.startswith(f"| {link} |")]
+        assert f"]({paper})" in row
