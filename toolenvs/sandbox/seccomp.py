@@ -64,7 +64,7 @@ _CLONE_NEW_ANY = 0x7E020080  # every CLONE_NEW* flag
 _ACCESS_FOR_WRITING = 0o3 | 0o100 | 0o1000 | 0o20000000  # access mode, O_CREAT, O_TRUNC, the bit of O_TMPFILE
 _AF_UNIX = 1
 
-_LOAD, _JUMP_EQUAL, _JUMP_ABOVE, _JUMP_SET, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
+_LOAD, _JUMP, _JUMP_EQUAL, _JUMP_ABOVE, _JUMP_SET, _RETURN = 0x20, 0x05, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _NOTIFY = 0x7FFF0000, 0x80000000, 0x7FC00000
 _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
 _X32_BIT = 0x40000000
@@ -210,15 +210,9 @@ def template(*, private_files: bool, refuse_writing: bool = False, subprocesses:
     ]
     if kernel.MACHINE == "x86_64":
         code += [_one(_JUMP_ABOVE, _X32_BIT, 0, 1), _one(_RETURN, _KILL)]
-    for name, block in conditions.items():
-        if name in table:
-            code += [_one(_JUMP_EQUAL, table[name], 0, len(block)), *block]
-    for first, last in _ranges(sorted(table[name] for name in listed if name in table and name not in conditions)):
-        if first == last:
-            code += [_one(_JUMP_EQUAL, first, 0, 1), _one(_RETURN, _ALLOW)]
-        else:
-            code += [_one(_JUMP_ABOVE, first, 0, 2), _one(_JUMP_ABOVE, last + 1, 1, 0), _one(_RETURN, _ALLOW)]
-    code.append(_one(_RETURN, _fail(errno.EPERM)))
+    answers = {table[name]: [_one(_RETURN, _ALLOW)] for name in listed if name in table}
+    answers |= {table[name]: block for name, block in conditions.items() if name in table}
+    code += _search(_segments(answers, [_one(_RETURN, _fail(errno.EPERM))]))
     return b"".join(code)
 
 
@@ -271,14 +265,28 @@ def install(filter_code: bytes, *, listener: bool = False) -> int:
     return kernel.syscall("seccomp", _SET_MODE_FILTER, _NEW_LISTENER if listener else 0, argument)
 
 
-def _ranges(values: list[int]) -> list[tuple[int, int]]:
-    ranges: list[tuple[int, int]] = []
-    for value in values:
-        if ranges and value == ranges[-1][1] + 1:
-            ranges[-1] = (ranges[-1][0], value)
-        else:
-            ranges.append((value, value))
-    return ranges
+def _segments(answers: dict[int, list[bytes]], otherwise: list[bytes]) -> list[tuple[int, list[bytes]]]:
+    """Where the answer changes as call numbers rise, and the code of the answer from there on."""
+    segments = [(0, otherwise)]
+    for number in sorted(answers):
+        for first, code in ((number, answers[number]), (number + 1, otherwise)):
+            if segments[-1][0] == first:
+                segments.pop()
+            if not segments or segments[-1][1] != code:
+                segments.append((first, code))
+    return segments
+
+
+def _search(segments: list[tuple[int, list[bytes]]]) -> list[bytes]:
+    """Find the segment of a call by halving: when a filter is loaded, the kernel runs it once for every number."""
+    if len(segments) == 1:
+        return segments[0][1]
+    middle = len(segments) // 2
+    below, above = _search(segments[:middle]), _search(segments[middle:])
+    first = segments[middle][0]
+    if len(below) < 256:
+        return [_one(_JUMP_ABOVE, first, len(below), 0), *below, *above]
+    return [_one(_JUMP_ABOVE, first, 0, 1), _one(_JUMP, len(below)), *below, *above]
 
 
 class Listener:
