@@ -28,8 +28,8 @@ TIERS = ("fork", "namespace", "hardened")
 class LocalBox(base.Box):
     """Programs on this machine.
 
-    Of the two faces, `run` in a thread for each session carries more calls a second than `arun` in one event loop,
-    whose one thread does this side's part of all of them (`benchmarks/sandbox.py` measures both).
+    With many sessions at once, `run` in a thread for each costs less processor time a call than `arun` in one event loop
+    (`benchmarks/sandbox.py` measures both).
     """
 
     def __init__(
