@@ -28,7 +28,7 @@ TIERS = ("fork", "namespace", "hardened")
 class LocalBox(base.Box):
     """Programs on this machine.
 
-    With many sessions at once, `run` in a thread for each costs less processor time a call than `arun` in one event loop
+    With many sessions at once, `run` in a thread for each costs less processor time a call than `arun` in one loop
     (`benchmarks/sandbox.py` measures both).
     """
 
