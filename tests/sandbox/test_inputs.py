@@ -24,7 +24,8 @@ def roomy(request: pytest.FixtureRequest) -> Iterator[LocalBox]:
 
 def test_a_program_finds_its_files(roomy: LocalBox) -> None:
     files = {"data.csv": b"1,2\n", "empty": b"", "ß 1.bin": bytes(range(256)) * 1000}
-    code = "import os\nfor name in sorted(filter(os.path.isfile, os.listdir())): print(name, len(open(name, 'rb').read()))"
+    code = "import os\nnames = filter(os.path.isfile, os.listdir())\n"
+    code += "for name in sorted(names): print(name, len(open(name, 'rb').read()))"
     result = roomy.run(code, files=files)
     assert (result.status, result.stdout) == ("ok", "data.csv 4\nempty 0\nß 1.bin 256000\n")
     assert result.files == {}  # nothing new
@@ -85,7 +86,8 @@ def test_how_much_can_be_given_is_bounded(roomy: LocalBox) -> None:
     with pytest.raises(ConfigError, match="must be bytes, not str"):
         roomy.run("1", files={"a": "text"})  # type: ignore[dict-item]
     most = {f"f{n}": b"x" for n in range(inputs.MAX_FILES)}
-    assert roomy.run("import os\nlen([*filter(os.path.isfile, os.listdir())])", files=most).value == str(inputs.MAX_FILES)
+    code = "import os\nlen([*filter(os.path.isfile, os.listdir())])"
+    assert roomy.run(code, files=most).value == str(inputs.MAX_FILES)
 
 
 def test_a_tier_without_a_folder_says_so() -> None:

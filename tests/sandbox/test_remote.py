@@ -361,7 +361,8 @@ def test_our_server_gives_what_a_local_box_gives(ours: RemoteBox, local: Any, co
 
 
 def test_files_go_and_come(ours: RemoteBox) -> None:
-    code = "data = open('a').read()\nopen('b', 'w').write(data * 2)\nimport os; sorted(filter(os.path.isfile, os.listdir()))"
+    code = "import os\ndata = open('a').read()\nopen('b', 'w').write(data * 2)\n"
+    code += "sorted(filter(os.path.isfile, os.listdir()))"
     if ours._wait(ours._server())["isolation"] == "fork":
         with pytest.raises(SandboxError, match="in the fork tier programs have no folder"):
             ours.run(code, files={"a": b"x"})
