@@ -47,16 +47,22 @@ def _descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
+def _standing(box: LocalBox) -> tuple[int, int]:
+    """Cells that stand ready, and the most descriptors that they and the fork servers take; servers start as needed."""
+    ready = sum(len(pool._ready) for pool in box._pools.values())
+    return ready, 3 * ready + 6 * sum(len(pool.servers) for pool in box._pools.values())
+
+
 async def _settled(box: LocalBox, live: int, descriptors: int) -> None:
     """Wait until only so many cells are live beside those that stand ready."""
     for _ in range(1000):
-        ready = sum(len(pool._ready) for pool in box._pools.values())
+        ready, standing = _standing(box)
         cells = sum(server.live for pool in box._pools.values() for server in pool.servers)
-        if cells - ready <= live and _descriptors() <= descriptors + 3 * ready:
+        if cells - ready <= live and _descriptors() <= descriptors + standing:
             break
         await asyncio.sleep(0.01)
     assert cells - ready <= live
-    assert _descriptors() <= descriptors + 3 * ready
+    assert _descriptors() <= descriptors + standing
     assert box._running.waiting == box._sessions.waiting == 0
 
 
@@ -68,7 +74,7 @@ async def test_what_is_cancelled_at_any_moment_leaves_nothing(box: LocalBox, wha
     session = await box.asession()
     await session.arun("x = 1")
     await box.arun("print(1)")
-    base = _descriptors() - 3 * sum(len(pool._ready) for pool in box._pools.values())
+    base = _descriptors() - _standing(box)[1]
 
     async def ask() -> None:
         if what == "run":
