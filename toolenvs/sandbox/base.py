@@ -1,10 +1,12 @@
 """What every backend offers: a box that runs programs, and sessions that keep an interpreter."""
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Self
 
+from toolenvs.errors import SandboxError
 from toolenvs.sandbox.result import Result
 
 
@@ -32,6 +34,20 @@ class Closing(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+class OneAtATime:
+    """Refuses a second run of a session at the same time instead of mixing up answers."""
+
+    def __init__(self, lock: threading.Lock) -> None:
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise SandboxError("this session is busy with another run")
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
 
 
 class Session(Closing):

@@ -1,14 +1,27 @@
-"""Files that a run is given: checked before they are sent."""
+"""What a run is given, its program and its files: checked before they are sent."""
 
 from collections.abc import Mapping
 
 from toolenvs.errors import ConfigError
 from toolenvs.sandbox import outputs
+from toolenvs.sandbox.result import Result
 
 MAX_FILES = 256
 """Files that one run may be given."""
 MAX_BYTES = 16 << 20
 """Their size together."""
+
+
+def refused(code: str, stdin: str, code_chars: int) -> Result | None:
+    """The result for a program that cannot even be sent; None for one that can."""
+    for name, text in (("program", code), ("standard input", stdin)):
+        if len(text) > code_chars:
+            return Result("error", error=f"ValueError: the {name} is longer than {code_chars} characters")
+        try:
+            text.encode()
+        except UnicodeEncodeError as problem:
+            return Result("error", error=f"UnicodeEncodeError: the {name} holds a lone surrogate: {problem.reason}")
+    return None
 
 
 def check(files: Mapping[str, bytes] | None) -> dict[str, bytes]:

@@ -198,16 +198,7 @@ class LocalBox(base.Box):
             raise SandboxError("this sandbox belongs to the parent process: open one here, or use sandbox.shared()")
 
     def _refused(self, code: str, stdin: str) -> Result | None:
-        """The result for a program that cannot even be sent."""
-        for name, text in (("program", code), ("standard input", stdin)):
-            if len(text) > self.limits.code_chars:
-                error = f"ValueError: the {name} is longer than {self.limits.code_chars} characters"
-                return Result("error", error=error)
-            try:
-                text.encode()
-            except UnicodeEncodeError as problem:
-                return Result("error", error=f"UnicodeEncodeError: the {name} holds a lone surrogate: {problem.reason}")
-        return None
+        return inputs.refused(code, stdin, self.limits.code_chars)
 
     def _exchange(
         self,
@@ -372,11 +363,11 @@ class LocalSession(base.Session):
             self._busy.release()
         self._box._sessions.leave()
 
-    def _one_at_a_time(self) -> "_Guard":
+    def _one_at_a_time(self) -> base.OneAtATime:
         if self._closed:
             raise SandboxError("this session is closed")
         self._box._check_owner()
-        return _Guard(self._busy)
+        return base.OneAtATime(self._busy)
 
     def _telling(self, result: Result) -> Result:
         """The result, with what is to be told about the session's state."""
@@ -397,20 +388,6 @@ class LocalSession(base.Session):
             if self._cell.closed:
                 self._cell = None
                 self._lost = True
-
-
-class _Guard:
-    """Refuses a second run at the same time instead of mixing up answers."""
-
-    def __init__(self, lock: threading.Lock) -> None:
-        self._lock = lock
-
-    def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False):
-            raise SandboxError("this session is busy with another run")
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
 
 
 def _strongest(

@@ -221,15 +221,7 @@ class RemoteBox(base.Box):
         return {"code": code, "stdin": stdin, "run_timeout": limit_s, "outputs": True, **given}
 
     def _refused(self, code: str, stdin: str) -> Result | None:
-        """The result for a program that cannot even be sent."""
-        for name, text in (("program", code), ("standard input", stdin)):
-            if len(text) > self._code_chars:
-                return Result("error", error=f"ValueError: the {name} is longer than {self._code_chars} characters")
-            try:
-                text.encode()
-            except UnicodeEncodeError as problem:
-                return Result("error", error=f"UnicodeEncodeError: the {name} holds a lone surrogate: {problem.reason}")
-        return None
+        return inputs.refused(code, stdin, self._code_chars)
 
     async def _result(self, path: str, body: Answer) -> Result:
         """Send a program; what became of it."""
@@ -407,10 +399,10 @@ class RemoteSession(base.Session):
         was, self._closed = self._closed, True
         return not was and self._mine.begun and not self._box._closed and self._box._owner == os.getpid()
 
-    def _one_at_a_time(self) -> "_Guard":
+    def _one_at_a_time(self) -> base.OneAtATime:
         if self._closed:
             raise SandboxError("this session is closed")
-        return _Guard(self._busy)
+        return base.OneAtATime(self._busy)
 
 
 def describe(result: Result, *, files: bool = False) -> Answer:
@@ -529,20 +521,6 @@ def _text(value: Any) -> str:
     if not isinstance(value, str | None):
         raise TypeError(value)
     return value or ""
-
-
-class _Guard:
-    """Refuses a second run at the same time instead of mixing up answers."""
-
-    def __init__(self, lock: threading.Lock) -> None:
-        self._lock = lock
-
-    def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False):
-            raise SandboxError("this session is busy with another run")
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
 
 
 class _Loop:

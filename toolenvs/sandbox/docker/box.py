@@ -195,17 +195,11 @@ class DockerBox(base.Box):
 
     def _request(self, code: str, stdin: str, timeout_s: float | None, seed: int, session: int = 0) -> Request | Result:
         """The order to run `code`, or the result for a program that cannot even be sent."""
-        for name, text in (("program", code), ("standard input", stdin)):
-            if len(text) > self.limits.code_chars:
-                error = f"ValueError: the {name} is longer than {self.limits.code_chars} characters"
-                return Result("error", error=error)
-        try:
-            program, entry = code.encode(), stdin.encode()
-        except UnicodeEncodeError as problem:
-            name = "program" if problem.object is code else "standard input"
-            return Result("error", error=f"UnicodeEncodeError: the {name} holds a lone surrogate: {problem.reason}")
+        refused = inputs.refused(code, stdin, self.limits.code_chars)
+        if refused is not None:
+            return refused
         limit_s = self.limits.timeout_s if timeout_s is None else timeout_s
-        return Request(frames.RUN, new_nonce(), session, seed % 2**64, limit_s, program, entry)
+        return Request(frames.RUN, new_nonce(), session, seed % 2**64, limit_s, code.encode(), stdin.encode())
 
     def _finish(self, container: Container, request: Request) -> Result:
         """Send a request and wait for its result; an exception in this thread ends the program."""
@@ -361,25 +355,11 @@ class DockerSession(base.Session):
             home.sessions += 1
         return home
 
-    def _one_at_a_time(self) -> "_Guard":
+    def _one_at_a_time(self) -> base.OneAtATime:
         if self._closed:
             raise SandboxError("this session is closed")
         self._box._check_owner()
-        return _Guard(self._busy)
-
-
-class _Guard:
-    """Refuses a second run at the same time instead of mixing up answers."""
-
-    def __init__(self, lock: threading.Lock) -> None:
-        self._lock = lock
-
-    def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False):
-            raise SandboxError("this session is busy with another run")
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
+        return base.OneAtATime(self._busy)
 
 
 async def _patiently(future: "Future[Reply]", limit_s: float, give_up: Callable[[float], None]) -> Reply:
