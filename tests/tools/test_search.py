@@ -10,9 +10,8 @@ import pytest
 import toolenvs
 from toolenvs import loop, schema
 from toolenvs.errors import InfrastructureError, PageError, RetrievalError, ToolenvsError, ToolError
-from toolenvs.retrieval import Hit
+from toolenvs.retrieval import Hit, shared
 from toolenvs.tasks.task import Task
-from toolenvs.tools import _corpora
 from toolenvs.tools.search import Options, Tool
 
 TASK = Task(id="t", question="q")
@@ -41,7 +40,7 @@ class Recorded:
 @pytest.fixture
 def recorded(monkeypatch: pytest.MonkeyPatch) -> Recorded:
     made = Recorded([[Hit("7", 1.25, "{text}", "one {rank}"), Hit("8", 1.0, "B", "two")]])
-    monkeypatch.setattr(_corpora, "shared", lambda index, backend: made)
+    monkeypatch.setattr(shared, "retriever", lambda index, backend: made)
     return made
 
 
@@ -109,7 +108,7 @@ def test_processes_may_build_an_index_at_once(tmp_path: Path) -> None:
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache folder, and no index that the process shares yet."""
-    monkeypatch.setattr(_corpora, "_shared", {})
+    monkeypatch.setattr(shared, "_shared", {})
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -130,13 +129,13 @@ def test_a_damaged_world_is_built_again(cache: Path, monkeypatch: pytest.MonkeyP
         folder.mkdir()
     else:
         next(path for path in folder.rglob("*.npy") if path.stat().st_size).write_bytes(b"")
-    monkeypatch.setattr(_corpora, "_shared", {})
+    monkeypatch.setattr(shared, "_shared", {})
     assert say({"index": "world:150"}, {"query": "the mayor of a town"}).data == found
     assert list(indexes.iterdir()) == [folder]
 
 
 def test_what_stays_damaged_says_what_to_delete(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = cache / "toolenvs" / "indexes" / "world-150-0-1"
-    monkeypatch.setattr(_corpora, "_build", lambda world, folder: folder.mkdir(parents=True))
+    monkeypatch.setattr(shared, "_build", lambda world, folder: folder.mkdir(parents=True))
     with pytest.raises(RetrievalError, match=f"delete {folder}"):
         say({"index": "world:150"}, {"query": "x"})

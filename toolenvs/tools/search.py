@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from toolenvs.errors import InfrastructureError, ToolError
-from toolenvs.retrieval import Hit, Retriever
+from toolenvs.retrieval import Hit, Retriever, shared
 from toolenvs.schema import at_least
 from toolenvs.tasks.task import Task
-from toolenvs.tools import _corpora
 from toolenvs.tools.base import ToolResult
 
 
@@ -66,11 +65,11 @@ class Tool:
         Raises:
             RetrievalError: the index cannot be used.
         """
-        return _corpora.shared(self.options.index, self.options.backend or None)
+        return shared.retriever(self.options.index, self.options.backend or None)
 
     def disagrees(self, tasks: Mapping[str, Any]) -> str | None:
         """Why the tasks of a page cannot be answered from this index; None where nothing is known against it."""
-        return _corpora.disagrees(self.options.index, tasks)
+        return shared.disagrees(self.options.index, tasks)
 
     async def check(self) -> None:
         """Search once.

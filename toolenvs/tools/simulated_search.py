@@ -16,12 +16,11 @@ from typing import Any, ClassVar
 
 from toolenvs.endpoint import Endpoint
 from toolenvs.errors import ToolError
-from toolenvs.retrieval import Hit
+from toolenvs.retrieval import Hit, shared
 from toolenvs.rewards.qa.published import squad
 from toolenvs.schema import at_least
 from toolenvs.tasks.seeding import Draws, stable_seed
 from toolenvs.tasks.task import Task
-from toolenvs.tools import _corpora
 from toolenvs.tools.base import ToolResult
 
 _PROMPT = """\
@@ -94,7 +93,7 @@ class Tool:
 
     def disagrees(self, tasks: Mapping[str, Any]) -> str | None:
         """Why the tasks of a page cannot be answered from this index; None where nothing is known against it."""
-        return _corpora.disagrees(self.options.index, tasks)
+        return shared.disagrees(self.options.index, tasks)
 
     async def check(self) -> None:
         """Search once.
@@ -154,7 +153,7 @@ class Session:
         """
         options = self._tool.options
         queries = [query, self._task.question[: options.query_chars]]
-        found, about = await _corpora.shared(options.index, None).asearch(queries, k=options.pool)
+        found, about = await shared.retriever(options.index, None).asearch(queries, k=options.pool)
         helping = [hit for hit in found if self._helps(hit)] if useful else []
         others = {hit.id: hit for hit in (*found, *about) if not self._helps(hit)}
         return [*helping, *others.values()][: options.topk]

@@ -1,4 +1,7 @@
-"""Indexes that this process shares, and those of the fictional world, built when they are first asked for."""
+"""Indexes that this process shares, and those of the fictional world, built when they are first asked for.
+
+Tools and judges of a page name an index in the same words, and get the same open retriever.
+"""
 
 import atexit
 import contextlib
@@ -14,7 +17,7 @@ from typing import Any
 
 from toolenvs import retrieval
 from toolenvs.errors import PageError, RetrievalError
-from toolenvs.retrieval import Retriever
+from toolenvs.retrieval.base import Retriever
 from toolenvs.world import World
 
 _WORLD = re.compile(r"world:(\d{1,7})(?::(\d{1,18}))?")
@@ -25,7 +28,7 @@ _shared: dict[tuple[int, str, str | None], Retriever] = {}
 _lock = threading.Lock()
 
 
-def shared(index: str, backend: str | None) -> Retriever:
+def retriever(index: str, backend: str | None) -> Retriever:
     """The one retriever of this process over `index`; a forked child opens its own. Closed when the process exits.
 
     Raises:
@@ -78,7 +81,7 @@ def _of_the_world(index: str) -> Path:
     """
     read = _WORLD.fullmatch(index)
     if read is None:
-        raise PageError(f"tools.search.index {index!r}: say 'world:PASSAGES' or 'world:PASSAGES:SEED', in digits")
+        raise PageError(f"index {index!r}: say 'world:PASSAGES' or 'world:PASSAGES:SEED', in digits")
     world = World(int(read[1]), seed=int(read[2] or 0))
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "toolenvs" / "indexes"
     folder = cache / f"world-{len(world)}-{world.seed}-{_FORM}"
@@ -112,9 +115,9 @@ def _build(world: World, folder: Path) -> None:
 
 
 def _close_shared() -> None:
-    for (pid, _, _), retriever in _shared.items():
+    for (pid, _, _), opened in _shared.items():
         if pid == os.getpid():
-            retriever.close()
+            opened.close()
 
 
 def _renew_lock() -> None:
