@@ -21,6 +21,7 @@ __all__ = ["BACKENDS", "Hit", "Passage", "Retriever", "index", "open", "read_cor
 
 BACKENDS = {
     "bm25": "toolenvs.retrieval.bm25:Bm25",
+    "boolean": "toolenvs.retrieval.boolean:Boolean",
     "lucene": "toolenvs.retrieval.lucene:Lucene",
     "dense": "toolenvs.retrieval.dense:Dense",
     "hybrid": "toolenvs.retrieval.hybrid:Hybrid",

@@ -46,7 +46,7 @@ def retriever(index: str, backend: str | None) -> Retriever:
 def disagrees(index: str, tasks: Mapping[str, Any]) -> str | None:
     """Why tasks about a fictional world cannot be answered from `index`: it is another world's."""
     read = _WORLD.fullmatch(index)
-    if read is None or tasks.get("set") != "world":
+    if read is None or tasks.get("set") not in ("world", "world_answers"):
         return None
     asked = (tasks.get("passages", 1_000), tasks.get("world", 0))
     if asked == (int(read[1]), int(read[2] or 0)):
@@ -57,10 +57,12 @@ def disagrees(index: str, tasks: Mapping[str, Any]) -> str | None:
 def _open_world(index: str, backend: str | None) -> Retriever:
     """A retriever over a world; an index that is damaged is built again, once."""
     folder = _of_the_world(index)
+    if backend in ("dense", "hybrid") and not (folder / "dense").is_dir():
+        _build_dense(folder)
     try:
         return retrieval.open(folder, backend)
     except RetrievalError:
-        if backend not in (None, "bm25"):  # the part that is built
+        if backend not in (None, "bm25", "boolean"):  # of the part that is built
             raise
     away = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     with contextlib.suppress(OSError):  # else another process was first
@@ -112,6 +114,18 @@ def _build(world: World, folder: Path) -> None:
                 raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+def _build_dense(folder: Path) -> None:
+    """Add vectors to a world's index, by the encoder that needs no download."""
+    from toolenvs.retrieval.dense import build
+    from toolenvs.retrieval.store import Store
+
+    try:
+        build(Store(folder))
+    except OSError as error:
+        if not (folder / "dense").is_dir():  # else another process was first
+            raise RetrievalError(f"the vectors of {folder} cannot be written ({error}): make room there") from error
 
 
 def _close_shared() -> None:
