@@ -40,7 +40,7 @@ class Protocol:
         self._opening, self._closing = template.tool_turn()
         self._answer = (f"<{options.answer}>", f"</{options.answer}>") if options.answer else ()
         self._imitations = _forgery.Imitations(_RESPONSE, [_CALL_TAGS])
-        self.targets = tuple((tool, None) for tool in options.names.values())
+        self.targets: tuple[tuple[str, str | None], ...] = tuple((tool, None) for tool in options.names.values())
         self.turn_end = template.turn_end
         self.stop = (template.turn_end,) if template.turn_end else ()
         self.markers = tuple(

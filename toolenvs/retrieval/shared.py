@@ -21,6 +21,8 @@ from toolenvs.retrieval.base import Retriever
 from toolenvs.world import World
 
 _WORLD = re.compile(r"world:(\d{1,7})(?::(\d{1,18}))?")
+_ABOUT_THE_WORLD = ("world", "topics")
+"""Generators whose tasks are about a world, of `passages` passages and of the seed `world`."""
 _FORM = 1
 """To be raised when worlds or their indexes change, so that none of before is used."""
 
@@ -54,6 +56,20 @@ def disagrees(index: str, tasks: Mapping[str, Any]) -> str | None:
     return f"index = {index!r} is not the world of the tasks; set it to 'world:{asked[0]}:{asked[1]}'"
 
 
+def world_of(index: str) -> World | None:
+    """The fictional world that `index` names; None where it is another index.
+
+    Raises:
+        PageError: "world:..." is not of the right form.
+    """
+    if not index.startswith("world:"):
+        return None
+    read = _WORLD.fullmatch(index)
+    if read is None:
+        raise PageError(f"index {index!r}: say 'world:PASSAGES' or 'world:PASSAGES:SEED', in digits")
+    return World(int(read[1]), seed=int(read[2] or 0))
+
+
 def _open_world(index: str, backend: str | None) -> Retriever:
     """A retriever over a world; an index that is damaged is built again, once."""
     folder = _of_the_world(index)
@@ -81,10 +97,8 @@ def _of_the_world(index: str) -> Path:
         PageError: `index` is not of the right form.
         RetrievalError: the folder cannot be written.
     """
-    read = _WORLD.fullmatch(index)
-    if read is None:
-        raise PageError(f"index {index!r}: say 'world:PASSAGES' or 'world:PASSAGES:SEED', in digits")
-    world = World(int(read[1]), seed=int(read[2] or 0))
+    world = world_of(index)
+    assert world is not None
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "toolenvs" / "indexes"
     folder = cache / f"world-{len(world)}-{world.seed}-{_FORM}"
     try:

@@ -6,8 +6,10 @@ first. Judgements map ids to grades: 1 or more is relevant, anything else, or a 
 
 from collections.abc import Callable, Mapping, Sequence
 from math import log2
+from typing import TypeVar
 
 Judgements = Mapping[str, int]
+Item = TypeVar("Item")
 
 
 def ndcg(ranking: Sequence[str], judgements: Judgements, *, k: int | None = None) -> float:
@@ -39,7 +41,7 @@ def mean_reciprocal_rank(ranking: Sequence[str], judgements: Judgements, *, k: i
     return 1 / rank if rank else 0.0
 
 
-def first_hit(ranking: Sequence[str], is_hit: Callable[[str], bool]) -> int | None:
+def first_hit(ranking: Sequence[Item], is_hit: Callable[[Item], bool]) -> int | None:
     """The rank, from 1, of the first item for which `is_hit` holds; None where it holds for none."""
     return next((rank for rank, item in enumerate(ranking, start=1) if is_hit(item)), None)
 

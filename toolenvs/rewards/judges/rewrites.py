@@ -1,0 +1,142 @@
+"""The judge that searches with rewritten queries, in one turn or in two (Envs-aware information retrieval).
+
+The policy writes queries between `<rewrite>` tags, as many as it likes; what they find is merged, each passage with its
+best score, and measured by nDCG. In one turn the response must be a thought and rewrites behind it, and nothing else.
+In two turns it has half of its format for any first rewrite, and half for any second one.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from toolenvs.errors import TaskError
+from toolenvs.retrieval import Retriever, shared
+from toolenvs.retrieval.merging import amerged
+from toolenvs.rewards.moment import Moment
+from toolenvs.rewards.retrieval import ndcg
+from toolenvs.rewards.retrieval.relevance import judgements
+from toolenvs.rewards.retrieval.searched import Searched
+from toolenvs.rewards.verdict import Reason, Verdict
+from toolenvs.schema import at_least
+from toolenvs.tasks.task import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The keys of `[judge]`, name "rewrites"."""
+
+    index: str = "world:1000"
+    """What is searched; see `toolenvs.tools.search`."""
+    backend: str = ""
+    """The retriever that the policy writes for: a name of `toolenvs.retrieval.BACKENDS`; "" for the index's default."""
+    k: int = 10
+    """Passages that count."""
+    first: str = "rewrite"
+    """The tag of a query."""
+    second: str = ""
+    """The tag of a query of the second turn; "" for one turn."""
+    below: float | None = None
+    """Passages that score this much or more are left out; see `toolenvs.retrieval.merging.merge`."""
+    max_queries: int = 64
+    """Queries of a turn that are searched, the first ones."""
+    query_chars: int = 10_000
+    """Characters of a query that are searched for."""
+
+    def __post_init__(self) -> None:
+        at_least(1, k=self.k, max_queries=self.max_queries, query_chars=self.query_chars)
+        if not self.first or self.first == self.second:
+            raise ValueError("first and second must be different tags, and first not empty")
+
+
+class Judge:
+    """See `toolenvs.rewards.retrieval`."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def disagrees(self, tasks: Mapping[str, Any]) -> str | None:
+        """Why the tasks of a page cannot be searched for in this index; None where nothing is known against it."""
+        return shared.disagrees(self._options.index, tasks)
+
+    async def check(self) -> None:
+        """Search once.
+
+        Raises:
+            InfrastructureError: the retriever does not work here.
+        """
+        await self._retriever().asearch(["toolenvs"], k=1)
+
+    def compare(self, gold: str, answer: str) -> Verdict:
+        """Whether two queries are the same text: what they find belongs to a task, see `check_task`."""
+        same = gold.strip() == answer.strip()
+        return Verdict(same, Reason.MATCH if same else Reason.MISMATCH, answer)
+
+    def check_task(self, task: Task) -> str | None:
+        """Why the task cannot be judged, or None; called when task files are loaded."""
+        try:
+            relevant = [passage_id for passage_id, grade in judgements(task).items() if grade > 0]
+        except TaskError as error:
+            return str(error)
+        found = self._retriever().fetch(relevant)
+        missing = [passage_id for passage_id, hit in zip(relevant, found, strict=True) if hit is None]
+        return f"the index {self._options.index!r} has no passage {missing[0]!r}" if missing else None
+
+    def solution(self, task: Task) -> str:
+        """A last turn with the best query that a generated task knows of: the last of its `queries`."""
+        query = (task.extra.get("queries") or (task.gold,))[-1]
+        tag = self._options.second or self._options.first
+        return f"<think>I name what is looked for.</think><{tag}>{query}</{tag}>"
+
+    async def __call__(self, moment: Moment) -> Searched:
+        """Judge a finished episode: search with the rewrites of each turn, and measure what they find together.
+
+        Raises:
+            RetrievalError: the retriever failed.
+            TaskError: the task does not say what is relevant.
+        """
+        started_s = perf_counter()
+        grades, response = judgements(moment.task), moment.transcript.policy_text()
+        tags = (self._options.first, *([self._options.second] if self._options.second else []))
+        turns = [rewrites(response, tag) for tag in tags]
+        halves = sum(0.5 for queries in turns if queries)
+        format = halves if len(turns) == 2 else float(is_one_turn(response, tags[0]))
+        rankings = [await self._search(queries) for queries in turns] if format == 1 else []
+        measures = tuple(ndcg(ranking, grades, k=self._options.k) for ranking in rankings)
+        score = measures[-1] if measures else 0.0
+        written = turns[-1] or turns[0]
+        return Searched(
+            correct=score == 1,
+            reason=Reason.NO_ANSWER if not written else Reason.MATCH if score == 1 else Reason.MISMATCH,
+            extracted="\n".join(written) or None,
+            seconds=perf_counter() - started_s,
+            score=score,
+            by="ndcg",
+            format=format,
+            readable=bool(written),
+            measures=measures,
+            rankings=tuple(map(tuple, rankings)),
+        )
+
+    def _retriever(self) -> Retriever:
+        return shared.retriever(self._options.index, self._options.backend or None)
+
+    async def _search(self, queries: Sequence[str]) -> list[str]:
+        """Ids of what the queries find together, the best first."""
+        options = self._options
+        asked = [query[: options.query_chars] for query in queries[: options.max_queries]]
+        return [hit.id for hit in await amerged(self._retriever(), asked, k=options.k, below=options.below)]
+
+
+def rewrites(response: str, tag: str) -> list[str]:
+    """The queries in a response, in order: what stands between the tags and holds no "<"."""
+    return re.findall(f"<{re.escape(tag)}>([^<]*)</{re.escape(tag)}>", response)
+
+
+def is_one_turn(response: str, tag: str) -> bool:
+    """Whether a response is a thought, directly followed by a rewrite, up to the end of the last one."""
+    text = response.strip()
+    if not text.startswith("<think>") or not text.endswith(f"</{tag}>"):
+        return False
+    return re.search(rf"</think>\s*+<{re.escape(tag)}>", text) is not None

@@ -1,0 +1,125 @@
+"""Search with several queries at once: what they find together, each passage cut short."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from toolenvs.errors import ToolError
+from toolenvs.retrieval import Retriever, shared
+from toolenvs.retrieval.merging import amerged
+from toolenvs.schema import at_least
+from toolenvs.tasks.task import Task
+from toolenvs.tools.base import ToolResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The keys of `[tools.rewrites]`."""
+
+    index: str = "world:1000"
+    """What is searched; see `toolenvs.tools.search`."""
+    backend: str = ""
+    """A name of `toolenvs.retrieval.BACKENDS`; "" for the default of the index."""
+    topk: int = 10
+    """Passages that a call gives."""
+    passage_words: int = 100
+    """Words of a passage that are shown."""
+    below: float | None = None
+    """Passages that score this much or more are left out; see `toolenvs.retrieval.merging.merge`."""
+    max_queries: int = 64
+    """Queries of a call that are searched, the first ones."""
+    query_chars: int = 10_000
+    """Characters of a query that are searched for."""
+    before: str = ""
+    """Text in front of the passages."""
+    after: str = ""
+    """Text behind them."""
+    description: str = "Searches a collection of passages with several queries and returns the best passages of all."
+    """Shown to models that choose functions by their schema."""
+
+    def __post_init__(self) -> None:
+        at_least(1, topk=self.topk, passage_words=self.passage_words, max_queries=self.max_queries)
+        at_least(1, query_chars=self.query_chars)
+
+
+class Tool:
+    """A retriever that the process shares between all episodes with the same index."""
+
+    name: ClassVar[str] = "search"
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.description = options.description
+        queries = {
+            "type": "array",
+            "items": {"type": "string", "description": "What to search for."},
+            "description": "What to search for, each by itself.",
+        }
+        self.parameters: Mapping[str, Any] = {
+            "type": "object",
+            "properties": {"query_list": queries},
+            "required": ["query_list"],
+        }
+
+    def retriever(self) -> Retriever:
+        """The retriever that this process shares.
+
+        Raises:
+            RetrievalError: the index cannot be used.
+        """
+        return shared.retriever(self.options.index, self.options.backend or None)
+
+    def disagrees(self, tasks: Mapping[str, Any]) -> str | None:
+        """Why the tasks of a page cannot be answered from this index; None where nothing is known against it."""
+        return shared.disagrees(self.options.index, tasks)
+
+    async def check(self) -> None:
+        """Search once.
+
+        Raises:
+            InfrastructureError: the retriever does not work here.
+        """
+        await self.retriever().asearch(["toolenvs"], k=1)
+
+    async def open(self, task: Task, *, seed: int, progress: float) -> "Session":
+        """A session; it holds nothing."""
+        return Session(self)
+
+    async def close(self) -> None:
+        """Nothing: the process shares the retriever and closes it when it exits."""
+
+
+class Session:
+    """Searches of one episode, each by itself."""
+
+    def __init__(self, tool: Tool) -> None:
+        self._tool = tool
+
+    async def call(self, arguments: Mapping[str, Any]) -> ToolResult:
+        """Search for the queries of a call.
+
+        Raises:
+            ToolError: there is none, or one is no text.
+            RetrievalError: the retriever failed.
+        """
+        options, given = self._tool.options, arguments.get("query_list")
+        if not isinstance(given, list) or not given or not all(isinstance(query, str) for query in given):
+            raise ToolError("the argument 'query_list' must be a list of strings to search for")
+        queries = [query[: options.query_chars] for query in given[: options.max_queries]]
+        started_s = time.perf_counter()
+        hits = await amerged(self._tool.retriever(), queries, k=options.topk, below=options.below)
+        shown = [
+            f"<doc{rank}>{' '.join(f'{hit.title} {hit.text}'.split()[: options.passage_words])}</doc{rank}>"
+            for rank, hit in enumerate(hits, start=1)
+        ]
+        text = "\n".join(part for part in (options.before, *shown, options.after) if part)
+        data = {"queries": queries, "ids": [hit.id for hit in hits]}
+        return ToolResult(text=text, data=data, seconds=time.perf_counter() - started_s)
+
+    async def fork(self) -> "Session":
+        """The same: a search keeps nothing."""
+        return self
+
+    async def close(self) -> None:
+        """Nothing."""
