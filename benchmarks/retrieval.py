@@ -36,12 +36,14 @@ ENGINES = (*OURS, "lucene", "bm25s-numba", "bm25s-numpy", "tantivy")
 class Worker:
     """An engine in a process of its own."""
 
-    def __init__(self, name: str, folder: Path, jar: Path, peers: Path) -> None:
+    def __init__(self, name: str, folder: Path, jar: Path, peers: Path, *, search: bool = True) -> None:
         python = sys.executable if name in OURS else str(peers)
         command = [python, str(HERE / "peers" / "retrieval.py"), name, str(folder), str(jar)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.build = self._line()
-        self.found: list[list[str]] = self._line()["found"]
+        if not search:
+            self.process.kill()
+        self.found: list[list[str]] = self._line()["found"] if search else []
         self.rounds: list[dict[str, float]] = []
         self.count = COUNTS.get(name, 1000)
 

@@ -30,7 +30,8 @@ def ours(folder: Path, kernel: str) -> tuple[Callable[[], object], Callable[[], 
         retriever = retrieval.open(folder / "ours", kernel=kernel)
         return lambda query: [hit.id for hit in retriever.search([query], K)[0]]
 
-    return lambda: retrieval.index(folder / "passages.jsonl", folder / "ours"), load
+    one = {"processes": 1}  # as the others build
+    return lambda: retrieval.index(folder / "passages.jsonl", folder / "ours", options=one), load
 
 
 def lucene(folder: Path, jar: str) -> tuple[Callable[[], object], Callable[[], Search]]:

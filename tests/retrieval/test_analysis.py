@@ -1,5 +1,6 @@
 """Terms are Lucene's."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -37,6 +38,40 @@ def test_odd_texts_are_taken(text: str) -> None:
 
 def test_a_long_word_is_cut_where_lucene_cuts_it() -> None:
     assert boundaries.words("a" * 300 + ".b") == ["a" * 255, "a" * 45 + ".b"]
+
+
+ALPHABET = "abzAZ019_:.,;'\"- \n\x00#*sS\x7f\xa0é’ـ中ก👍\u0301\u200d"
+
+
+def counted(words: list[str]) -> Counter[str]:
+    return Counter(term for word in words if (term := analysis.term_of(word)))
+
+
+@given(st.lists(st.text(ALPHABET, max_size=60), max_size=8))
+def test_many_texts_at_once_have_the_terms_of_each(texts: list[str]) -> None:
+    found = list(analysis.words_of_each(texts))
+    assert len(found) == len(texts)
+    for text, words in zip(texts, found, strict=True):
+        assert counted(words) == counted(boundaries.words(text))
+
+
+def test_the_terms_that_lucene_recorded_are_found_in_bulk(recorded: dict[str, Any]) -> None:
+    texts = list(recorded["terms"])
+    for text, words in zip(texts, analysis.words_of_each(texts), strict=True):
+        assert counted(words) == Counter(recorded["terms"][text]), text
+
+
+@pytest.mark.parametrize("size", [254, 255, 256, 257, 300, 600])
+@pytest.mark.parametrize("before", range(0, 129, 16))
+def test_a_long_word_is_cut_in_bulk_wherever_it_stands(size: int, before: int) -> None:
+    texts = ["plain text", "b " * before + "a" * size + ".a é", "1.5"]
+    for text, words in zip(texts, analysis.words_of_each(texts), strict=True):
+        assert counted(words) == counted(boundaries.words(text))
+
+
+def test_a_word_of_underscores_alone_is_no_term() -> None:
+    assert analysis.term_of("__") == ""
+    assert analysis.term_of("_a_") == "_a_"
 
 
 @given(st.text("abcdefghijklmnopqrstuvwxyz", max_size=15))

@@ -194,6 +194,18 @@ def test_the_same_corpus_gives_the_same_index_with_any_number_of_processes(
         assert one.fingerprint == two.fingerprint
 
 
+def test_words_that_were_forgotten_between_pieces_change_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = Path(__file__).parent / "data" / "passages.jsonl"
+    for name, known in (("one", 1_000_000), ("two", 3)):
+        monkeypatch.setattr("toolenvs.retrieval.bm25.builder._KNOWN_WORDS", known)
+        monkeypatch.setattr("toolenvs.retrieval.bm25.builder.PIECE_ROWS", 5)
+        retrieval.index(corpus, tmp_path / name, options={"processes": 1})
+    for path in sorted((tmp_path / "one").rglob("*.*")):
+        assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes(), path
+
+
 def test_an_index_that_does_not_fit_its_corpus_is_refused(folder: Path, tmp_path: Path) -> None:
     mixed = shutil.copytree(folder, tmp_path / "mixed")
     retrieval.index(write(tmp_path / "texts.jsonl", ["another corpus"]), tmp_path / "other")

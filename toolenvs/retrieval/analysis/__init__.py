@@ -4,9 +4,10 @@ Words, less a possessive 's, in lower case, less 33 stop words, stemmed by Porte
 """
 
 from toolenvs.retrieval.analysis.boundaries import words
+from toolenvs.retrieval.analysis.bulk import words_of_each
 from toolenvs.retrieval.analysis.porter import stem
 
-__all__ = ["STOP_WORDS", "Terms", "term_of", "terms", "words"]
+__all__ = ["STOP_WORDS", "Terms", "term_of", "terms", "words", "words_of_each"]
 
 _STOP_WORDS = (
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
@@ -18,13 +19,13 @@ _CACHED_WORDS = 1_000_000
 
 
 def term_of(word: str) -> str:
-    """The term that `word` is indexed under; "" for a stop word."""
+    """The term that `word` is indexed under; "" for a stop word, and for one of nothing but "_"."""
     if len(word) > 1 and word[-1] in "sS" and word[-2] in _APOSTROPHES:
         word = word[:-2]
     if not word.isascii():  # one character for each, whatever stands beside it
         word = word.replace("İ", "i").replace("Σ", "σ")
     word = word.lower()
-    return "" if word in STOP_WORDS else stem(word)
+    return "" if word in STOP_WORDS or not word.strip("_") else stem(word)
 
 
 class Terms(dict[str, str]):

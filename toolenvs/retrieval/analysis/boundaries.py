@@ -20,15 +20,12 @@ import numpy.typing as npt
 MAX_LENGTH = 255
 """A longer word is cut here, and what is left is divided again."""
 
-_ASCII = re.compile(
-    r"_*[A-Za-z0-9]\w*(?:(?:(?<=[A-Za-z])[:.'](?=[A-Za-z])|(?<=[0-9])[.,;'](?=[0-9]))\w+)*", re.ASCII
-)
-_BEYOND_ASCII = re.compile(r"[!-~]*[^\x00-\x7f][^\x00-\x20]*")
+_ASCII = re.compile(r"_*[A-Za-z0-9]\w*(?:(?:(?<=[A-Za-z])[:.'](?=[A-Za-z])|(?<=[0-9])[.,;'](?=[0-9]))\w+)*", re.ASCII)
+_BEYOND_ASCII = re.compile(r"(?<![!-~])[!-~]*+[^\x00-\x7f][^\x00-\x20]*")
+"""A stretch without spaces that is not all ASCII."""
 _E = "[EeVkZT]*"
 _X = f"X{_E}"
-_RUN = (
-    f"(?:(?:K{_E})+|(?:H{_E}D{_E}(?=H)|[LH]{_E}[MBQ]{_E}(?=[LH])|H{_E}Q{_E}|N{_E}[nBQ]{_E}(?=N)|[LHN]{_E})+)"
-)
+_RUN = f"(?:(?:K{_E})+|(?:H{_E}D{_E}(?=H)|[LH]{_E}[MBQ]{_E}(?=[LH])|H{_E}Q{_E}|N{_E}[nBQ]{_E}(?=N)|[LHN]{_E})+)"
 _EMOJI = "P[EVkT]*(?:Z[EVkT]*P[EVkT]*)*Z*"
 _CLASSES = re.compile(f"(?:{_X})*{_RUN}(?:(?:{_X})+{_RUN})*(?:{_X})*|[#N]V?k|R{_E}R{_E}|I{_E}|[ST]+{_E}|{_EMOJI}")
 
@@ -38,7 +35,7 @@ def words(text: str) -> list[str]:
     if text.isascii():
         found = _ASCII.findall(text)
         return found if max(map(len, found), default=0) <= MAX_LENGTH else list(_cut(_ASCII, text, text))
-    if len(text.encode("utf-8", "surrogatepass")) - len(text) > len(text) // 16:
+    if _mostly_beyond(text):
         return _by_class(text)
     found, at = [], 0  # mostly ASCII: the rest lies in few stretches, which spaces keep apart
     for stretch in _BEYOND_ASCII.finditer(text):
@@ -46,6 +43,33 @@ def words(text: str) -> list[str]:
         found += _by_class_remembered(stretch[0])
         at = stretch.end()
     return found + words(text[at:])
+
+
+def apart(text: str) -> tuple[str, list[str]]:
+    """What is ASCII of a text, the rest being left out, and the words of that rest: all its words together."""
+    if _mostly_beyond(text):
+        return "", _by_class(text)
+    parts, found = text.split(" "), list[str]()
+    for number, part in enumerate(parts):
+        if not part.isascii():
+            parts[number], others = _apart_remembered(part)
+            found += others
+    return " ".join(parts), found
+
+
+@functools.lru_cache(1 << 16)
+def _apart_remembered(part: str) -> tuple[str, tuple[str, ...]]:
+    found: list[str] = []
+
+    def leave_out(stretch: "re.Match[str]") -> str:
+        found.extend(_by_class(stretch[0]))
+        return " "
+
+    return _BEYOND_ASCII.sub(leave_out, part), tuple(found)
+
+
+def _mostly_beyond(text: str) -> bool:
+    return len(text.encode("utf-8", "surrogatepass")) - len(text) > len(text) // 16
 
 
 def _by_class(text: str) -> list[str]:

@@ -22,11 +22,17 @@ def _longest_first(suffixes: "dict[str, str] | tuple[str, ...]") -> "re.Pattern[
 
 
 _ENDS_2, _ENDS_3, _ENDS_4 = _longest_first(_STEP_2), _longest_first(_STEP_3), _longest_first(_STEP_4)
+_ANY_2, _ANY_3 = tuple(_STEP_2), tuple(_STEP_3)  # asked first, as most words end in none of them
+_LAST_LETTERS = frozenset("cdegilmnrstuy")
+"""Of all endings: a word that ends otherwise is its own stem."""
+_SHAPES = str.maketrans({chr(point): "v" if chr(point) in "aeiou" else "c" for point in range(128)})
 
 
 def stem(word: str) -> str:
     """The stem of a word in lower case. A character that is no English vowel counts as a consonant."""
     if len(word) < 3 and len(word.encode("utf-16-le", "surrogatepass")) < 6:  # as Java counts
+        return word
+    if word[-1] not in _LAST_LETTERS:
         return word
     if word[-1] == "s":  # step 1a
         if word.endswith(("sses", "ies")):
@@ -36,11 +42,11 @@ def stem(word: str) -> str:
     word = _step_1b(word)
     if word[-1] == "y" and _has_vowel(word[:-1]):  # step 1c
         word = word[:-1] + "i"
-    if found := _ENDS_2.search(word):
+    if word.endswith(_ANY_2) and (found := _ENDS_2.search(word)):
         word = _replaced(word, found, _STEP_2)
-    if found := _ENDS_3.search(word):
+    if word.endswith(_ANY_3) and (found := _ENDS_3.search(word)):
         word = _replaced(word, found, _STEP_3)
-    found = _ENDS_4.search(word)
+    found = _ENDS_4.search(word) if word.endswith(_STEP_4) else None
     if found and (found[0] != "ion" or word[: -len("ion")].endswith(("s", "t"))):
         kept = word[: found.start()]
         if _measure(kept) > 1:
@@ -74,6 +80,8 @@ def _replaced(word: str, found: "re.Match[str]", endings: dict[str, str]) -> str
 
 def _shape(word: str) -> str:
     """`word` with v for each vowel and c for each consonant; a y is a vowel after a consonant."""
+    if word.isascii() and "y" not in word:
+        return word.translate(_SHAPES)
     shape, vowel = [], True
     for letter in word:
         vowel = letter in "aeiou" or (letter == "y" and not vowel)

@@ -1,6 +1,7 @@
 """Build a BM25 index from stored passages, in pieces that are analysed in parallel and merged on disk."""
 
 import contextlib
+import itertools
 import os
 import pickle
 import subprocess
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from toolenvs.errors import RetrievalError
-from toolenvs.retrieval.analysis import Terms, words
+from toolenvs.retrieval.analysis import term_of, words_of_each
 from toolenvs.retrieval.bm25 import similarity
 from toolenvs.retrieval.folder import building, seal
 from toolenvs.retrieval.store import Store
@@ -24,7 +25,8 @@ PART = "bm25"
 PIECE_ROWS = 20_000
 """Passages that are analysed and sorted in memory at a time."""
 _WORKER = [sys.executable, "-c", "from toolenvs.retrieval.bm25.builder import work; work()"]
-_known = Terms()
+_KNOWN_WORDS = 1_000_000
+"""Words whose terms a process remembers from one piece to the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,41 +46,58 @@ class Piece:
 
 
 class _Numbers(dict[str, int]):
-    """Word -> number of its term in a piece; -1 for a stop word."""
+    """Word -> number of its term, -1 for a stop word; remembered from piece to piece."""
 
     def __init__(self) -> None:
         super().__init__()
         self.terms: dict[str, int] = {}
 
     def __missing__(self, word: str) -> int:
-        term = _known[word]
+        term = term_of(word)
         number = self[word] = self.terms.setdefault(term, len(self.terms)) if term else -1
         return number
+
+    def forget(self) -> None:
+        """Begin anew, so that a large corpus does not fill the memory with words that stand in it once."""
+        self.clear()
+        self.terms.clear()
+
+
+_numbers = _Numbers()
 
 
 def analyse(folder: Path, start: int, stop: int) -> Piece:
     """The postings of the passages in rows `start` to `stop` of the index folder."""
-    store, numbers = Store(folder), _Numbers()
+    store = Store(folder)
+    if len(_numbers) > _KNOWN_WORDS:
+        _numbers.forget()
     found, ends = array("i"), array("q")
-    for row in range(start, stop):
-        passage = store.passage(row)
-        found.extend(map(numbers.__getitem__, words(passage.contents)))
+    for words in words_of_each([store.passage(row).contents for row in range(start, stop)]):
+        found.extend(map(_numbers.__getitem__, words))
         ends.append(len(found))
     each = np.frombuffer(found, dtype=np.int32) if found else np.empty(0, dtype=np.int32)
-    sizes = np.array(ends, dtype=np.int64)
-    sizes[1:] -= sizes[:-1].copy()
-    owner = np.repeat(np.arange(start, stop, dtype=np.int64), sizes)
+    owner = np.repeat(np.arange(start, stop, dtype=np.int32), np.diff(np.array(ends, dtype=np.int64), prepend=0))
     kept = each >= 0
-    keys = np.sort(each[kept].astype(np.int64) << 32 | owner[kept])
-    first = np.flatnonzero(np.diff(keys, prepend=-1))
-    unique = keys[first]
+    each, owner = each[kept], owner[kept]
+    lengths = np.bincount(owner - start, minlength=stop - start)
+    order = _stable_order(each)
+    each, owner = each[order], owner[order]
+    first = np.flatnonzero((np.diff(each, prepend=-1) != 0) | (np.diff(owner, prepend=-1) != 0))
+    sizes = np.bincount(each[first], minlength=len(_numbers.terms))
+    there = sizes > 0
     return Piece(
-        terms=list(numbers.terms),
-        sizes=np.bincount(unique >> 32, minlength=len(numbers.terms)),
-        rows=(unique & 0x7FFFFFFF).astype(np.int32),
-        counts=np.diff(first, append=len(keys)).astype(np.int32),
-        lengths=np.bincount(owner[kept] - start, minlength=stop - start),
+        terms=list(itertools.compress(_numbers.terms, there.tolist())),
+        sizes=sizes[there],
+        rows=owner[first],
+        counts=np.diff(first, append=len(each)).astype(np.int32),
+        lengths=lengths,
     )
+
+
+def _stable_order(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """`numpy.argsort` of numbers from 0, equal ones in their order: twice by half of the bits, which numpy counts."""
+    order = np.argsort((numbers & 0xFFFF).astype(np.uint16), kind="stable")
+    return order[np.argsort((numbers[order] >> 16).astype(np.uint16), kind="stable")]
 
 
 def pieces(folder: Path, rows: int, processes: int) -> Iterator[Piece]:
@@ -173,7 +192,7 @@ def _write_terms(part: Path, numbers: dict[str, int]) -> npt.NDArray[np.int64]:
     """Write the vocabulary; the place in it of each term, by its number."""
     encoded = [term.encode("utf-8", "replace") for term in numbers]
     crcs = [zlib.crc32(data) for data in encoded]
-    order = sorted(range(len(encoded)), key=lambda number: (crcs[number], encoded[number]))
+    order = [number for _, _, number in sorted(zip(crcs, encoded, range(len(encoded)), strict=True))]
     (part / "terms.bin").write_bytes(b"".join(encoded[number] for number in order))
     np.save(part / "term_ends.npy", np.cumsum([len(encoded[number]) for number in order], dtype=np.int64))
     np.save(part / "crcs.npy", np.array([crcs[number] for number in order], dtype=np.uint32))
