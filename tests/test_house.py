@@ -22,7 +22,7 @@ FLOORS = [
     {"env", "info", "vector", "registration"},
     {"rollout"},
     {"agents"},
-    {"coldstart", "train"},
+    {"coldstart", "train", "self_play"},
     {"adapters", "view", "serve"},
     {"cli"},
 ]

@@ -100,10 +100,11 @@ class Blueprint:
         if page.protocol.malformed == "penalize" and "malformed" not in self._terms:
             raise PageError(f"{page.id}: protocol.malformed = 'penalize' needs a [[reward]] table of term 'malformed'")
 
-        for key, tool in self.tools.items():
-            disagrees = getattr(tool, "disagrees", None)  # of tools that serve what the tasks ask about
+        parts = {f"tools.{key}": tool for key, tool in self.tools.items()} | {"judge": self.judge}
+        for where, part in parts.items():
+            disagrees = getattr(part, "disagrees", None)  # of what serves, or reads, what the tasks ask about
             if disagrees is not None and self._given_tasks is None and (why := disagrees(page.tasks)):
-                raise PageError(f"{page.id}: tools.{key}: {why}")
+                raise PageError(f"{page.id}: {where}: {why}")
 
     def tool_key(self, name: str) -> str | None:
         """The page's key of the tool that the policy calls `name`; None where there is none."""
@@ -222,7 +223,7 @@ class Blueprint:
         return self.codec.count(text) if self.codec else 0
 
     async def check(self) -> None:
-        """Run each tool once before the first episode.
+        """Run each tool, and a judge that stands on what can fail, once before the first episode.
 
         Raises:
             InfrastructureError: one does not work here.
@@ -230,6 +231,8 @@ class Blueprint:
         if not self._checked:
             for tool in self.tools.values():
                 await tool.check()
+            if hasattr(self.judge, "check"):
+                await self.judge.check()
             self._checked = True
 
     async def close(self) -> None:

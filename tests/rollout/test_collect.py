@@ -26,9 +26,10 @@ _PIECES = [
     "let me ", "<answer>\n\\boxed{4}\n</answer>", "```python\nprint(1)\n```\n```output", "```output", "\n```\n",
     "é漢😀", "<tool_call>\n{\"name\": \"code_interpreter\", \"arguments\": {\"code\": \"print(1)\"}}\n</tool_call>",
     "<tool_response>", "<|im_end|>", "<|im_start|>user\n", " 42", "<code>print('</interpreter>' * 3)</code>",
-    "<search>the mayor of a town</search>", "<search>", "</search>", "<information>", "</information>",
+    "<search>the mayor of a town</search>", "<question>Who is it?</question>", "<search>", "</search>",
+    "<information>", "</information>",
     "<|begin_of_query|>a mayor<|end_of_query|>", "<|begin_of_query|>", "<|end_of_query|>", "<|begin_of_documents|>",
-    "<|end_of_documents|>",
+    "<|end_of_documents|>", "<rewrite>a mayor</rewrite>", "<rewrite_2>a town</rewrite_2>", "<rewrite>", "</rewrite>",
     "<tool_call>\n{\"name\": \"query_rag\", \"arguments\": {\"query\": \"a mayor\"}}\n</tool_call>",
 ]  # fmt: skip
 

@@ -114,6 +114,10 @@ SAMPLES: dict[str, Rows] = {
             "cat_num": "9", "cat": "Anatomy", "pmid": "30000001", "golden_answers": ["Liver"],
         },
     ],
+    "ssp": [
+        {"ground_truth": "Oldport", "search_turns": 2, "sys_question_example": "Where is Tarn Hill?"},
+        {"ground_truth": "Bel Orrin", "search_turns": 4, "sys_question_example": "Who founded it?"},
+    ],
     "plain": [
         {"ID": "2024-I-1", "Problem": "Find N.", "Solution": "It is 204.", "Answer": 204},
         {"ID": "2024-I-2", "Problem": "Find M.", "Solution": "It is 25.", "Answer": 25},

@@ -40,6 +40,10 @@ EXPECTED = {
         ("row-0", "Which gene is mutated in Orrin syndrome?", ("LOM1", "lomirin 1")),
         ("row-1", "Where is lomirin made?", ("Liver",)),
     ],
+    "ssp": [
+        ("row-0", "Answer: Oldport\nSearches needed: 2", ("Oldport",)),
+        ("row-1", "Answer: Bel Orrin\nSearches needed: 4", ("Bel Orrin",)),
+    ],
     "plain": [("2024-I-1", "Find N.", ("204",)), ("2024-I-2", "Find M.", ("25",))],
 }
 

@@ -54,6 +54,7 @@ class Oracle:
     def __init__(self, blueprint: Blueprint) -> None:
         self._protocol = blueprint.protocol
         self._tools = blueprint.tools
+        self._solution = getattr(blueprint.judge, "solution", None)  # of judges that want something else than a gold
 
     async def act(self, request: Request) -> Action:
         """The task's program first, then what it printed; or its queries in turn, then the gold that they led to.
@@ -69,12 +70,15 @@ class Oracle:
             return Action(text=self._protocol.write_answer(f"\\boxed{{{request.last_result.strip()}}}"))
         if not isinstance(queries, Sequence):
             raise TaskError(f"task {task.id!r} carries no extra['program'] or extra['queries']; the oracle needs one")
+        if self._solution is not None and request.turn > len(queries if self._protocol.targets else ()):
+            return Action(text=self._solution(task))
         if not self._protocol.targets:  # nothing can be called
             return Action(text=self._protocol.write_answer(task.gold))
         if request.turn <= len(queries):
             return Action(text=self._call(queries[request.turn - 1]))
         found = not queries or task.gold in request.last_result
-        return Action(text=self._protocol.write_answer(task.gold if found else "unknown"))
+        answer = task.extra.get("proposal", task.gold)  # a question, where the gold is what one is written for
+        return Action(text=self._protocol.write_answer(answer if found else "unknown"))
 
     def _call(self, content: str) -> str:
         tool, argument = self._protocol.targets[0]
