@@ -29,10 +29,10 @@ _KIND = re.compile(r"\b(the|which|what) [a-z]+ (?=(?:in )?(?:where|that|which|wh
 _WORD = re.compile(r"[a-z]+")
 _STOP = frozenset(
     (
-        "a", "an", "and", "are", "as", "at", "be", "been", "by", "did", "do", "doc", "does", "for", "from", "had", "has",
-        "have", "her", "his", "how", "in", "is", "it", "its", "itself", "many", "most", "much", "of", "on", "one", "or",
-        "she", "he", "that", "the", "their", "there", "they", "this", "title", "to", "was", "were", "what", "when", "where",
-        "which", "who", "whom", "whose", "will", "with",
+        "a", "an", "and", "are", "as", "at", "be", "been", "by", "did", "do", "doc", "does", "for", "from", "had",
+        "has", "have", "her", "his", "how", "in", "is", "it", "its", "itself", "many", "most", "much", "of", "on",
+        "one", "or", "she", "he", "that", "the", "their", "there", "they", "this", "title", "to", "was", "were",
+        "what", "when", "where", "which", "who", "whom", "whose", "will", "with",
     )
 )  # fmt: skip
 _FAMILIES = (
