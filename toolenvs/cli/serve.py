@@ -2,14 +2,18 @@
 
 import contextlib
 import os
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
+from toolenvs.cli.options import overrides
 from toolenvs.errors import MissingExtraError
 
 TOKEN = "TOOLENVS_SANDBOX_TOKEN"
-"""Environment variable that holds the token which clients must send."""
+"""Environment variable that holds the token which clients of a sandbox must send."""
+SEARCH_TOKEN = "TOOLENVS_SEARCH_TOKEN"
+"""Of a search server."""
 
 app = typer.Typer(help="Serve a part over HTTP.", no_args_is_help=True)
 
@@ -46,14 +50,9 @@ def sandbox(
 
     Where the environment variable TOOLENVS_SANDBOX_TOKEN is set, clients must send it as a bearer token.
     """
-    try:
+    with _extra():
         from toolenvs.serve import run
         from toolenvs.serve.sandbox import Settings, build
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in ("starlette", "uvicorn"):
-            raise
-        raise MissingExtraError(package, "serve", "toolenvs serve") from None
     running = {"max_running": max_running} if max_running else {}
     settings = Settings(
         backend=backend,
@@ -73,17 +72,91 @@ def sandbox(
     )
     with contextlib.closing(run.bind(host, port)) as listener:
         if not run.is_loopback(listener):
-            _warn(run.url(listener), open_to_all=not settings.token)
+            what = "run programs here"
+            _warn(run.url(listener), what, "" if settings.token else TOKEN)
         application = build(settings)
         typer.echo(f"serving the {backend} sandbox on {run.url(listener)}")
         run.serve(application, listener, head_s=settings.body_s, grace_s=grace_s)
 
 
-def _warn(url: str, *, open_to_all: bool) -> None:
+@app.command("search")
+def search(
+    index: Annotated[str, typer.Argument(help="An index folder, or world:PASSAGES.")],
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
+    backend: Annotated[str, typer.Option(help="What searches.  [default: bm25]", show_default=False)] = "",
+    options: Annotated[
+        list[str], typer.Option("--set", metavar="KEY=VALUE", help="An option of the backend: --set kernel=numpy.")
+    ] = [],  # noqa: B006
+    topk: Annotated[int, typer.Option(help="Passages for a query that asks for no number of them.")] = 3,
+    max_topk: Annotated[int, typer.Option(help="The most that a request may ask for.")] = 1000,
+    max_queries: Annotated[int, typer.Option(help="Of one request.")] = 4096,
+    max_query_chars: Annotated[int, typer.Option(help="Of one query.")] = 16_384,
+    max_body_mb: Annotated[int, typer.Option(help="Of one request.")] = 16,
+    max_batch: Annotated[int, typer.Option(help="Queries that are searched together.")] = 16,
+    threads: Annotated[int, typer.Option(min=0, help="Batches at one time; 0: as the backend gains by.")] = 0,
+    max_queued: Annotated[int, typer.Option(help="Queries that wait; further ones are answered 429.")] = 16_384,
+    max_per_client: Annotated[int, typer.Option(help="Queries of one address, waiting and being searched.")] = 8192,
+    queue_s: Annotated[float, typer.Option(help="How long a query may wait.")] = 30.0,
+    cache: Annotated[int, typer.Option(min=0, help="Queries whose results are kept.")] = 4096,
+    grace_s: Annotated[float, typer.Option(min=0, help="On SIGTERM: what running searches get to end.")] = 5.0,
+) -> None:
+    """Search an index for others: a drop-in for Search-R1's server, and for what other search agents ask.
+
+    Where the environment variable TOOLENVS_SEARCH_TOKEN is set, clients must send it as a bearer token.
+    """
+    with _extra():
+        from toolenvs.serve import quick, run
+        from toolenvs.serve.search import Settings, build
+
+        quick.loop_factory()
+    from toolenvs import retrieval
+    from toolenvs.retrieval import shared
+
+    settings = Settings(
+        token=os.environ.get(SEARCH_TOKEN, ""),
+        topk=topk,
+        max_topk=max_topk,
+        max_queries=max_queries,
+        max_query_chars=max_query_chars,
+        max_batch=max_batch,
+        threads=threads,
+        max_queued=max_queued,
+        max_per_client=max_per_client,
+        queue_s=queue_s,
+        cache=cache,
+        max_body_bytes=max_body_mb << 20,
+    )
+    with contextlib.closing(run.bind(host, port)) as listener:
+        if not run.is_loopback(listener):
+            _warn(run.url(listener), "search here", "" if settings.token else SEARCH_TOKEN)
+        if index.startswith("world:") and not options:
+            retriever = shared.retriever(index, backend or None)
+        else:
+            retriever = retrieval.open(index, backend or None, **overrides(options))
+        retriever.search(["toolenvs"], settings.topk)  # compiles what is compiled, and fails before it serves
+        application = build(retriever, settings)
+        typer.echo(f"serving {retriever.size} passages by {retriever.backend} on {run.url(listener)}")
+        run.serve(application, listener, head_s=settings.body_s, grace_s=grace_s, quick=True)
+
+
+@contextlib.contextmanager
+def _extra() -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in ("starlette", "uvicorn", "httptools", "uvloop", "msgpack"):
+            raise
+        raise MissingExtraError(package, "serve", "toolenvs serve") from None
+
+
+def _warn(url: str, what: str, token: str) -> None:
+    """Say who may use it; `token` names the variable that would ask for one, "" where one is asked for."""
     typer.secho(f"WARNING: {url} can be reached from other machines.", fg="red", bold=True, err=True)
     who = (
-        f"Whoever reaches it may run programs here: set {TOKEN}, or bar the port."
-        if open_to_all
-        else ("Programs and the token travel unencrypted: put a proxy with TLS in front.")
+        f"Whoever reaches it may {what}: set {token}, or bar the port."
+        if token
+        else ("What is sent and the token travel unencrypted: put a proxy with TLS in front.")
     )
     typer.secho(f"WARNING: {who}", fg="red", bold=True, err=True)

@@ -25,6 +25,7 @@ BACKENDS = {
     "lucene": "toolenvs.retrieval.lucene:Lucene",
     "dense": "toolenvs.retrieval.dense:Dense",
     "hybrid": "toolenvs.retrieval.hybrid:Hybrid",
+    "http": "toolenvs.retrieval.http:Http",
 }
 """Name -> module and class, imported when asked for."""
 

@@ -53,10 +53,7 @@ class Retriever(ABC):
             ConfigError: `queries` is one string or holds what is none, or `k` is not a positive integer.
             RetrievalError: the retriever failed, which is not the query's fault.
         """
-        if isinstance(queries, str) or not all(isinstance(query, str) for query in queries):
-            raise ConfigError(f"search() takes a list of queries, each a str; this is {queries!r:.100}")
-        if not isinstance(k, int) or isinstance(k, bool) or k < 1:
-            raise ConfigError(f"search(k={k!r}): k is the number of passages wanted, at least 1")
+        check(queries, k)
         return self._search(list(queries), min(k, self.size)) if self.size else [[] for _ in queries]
 
     async def asearch(self, queries: Sequence[str], k: int = 10) -> list[list[Hit]]:
@@ -85,3 +82,15 @@ class Retriever(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def check(queries: Sequence[str], k: int) -> None:
+    """That a search can be asked for so.
+
+    Raises:
+        ConfigError: `queries` is one string or holds what is none, or `k` is not a positive integer.
+    """
+    if isinstance(queries, str) or not all(isinstance(query, str) for query in queries):
+        raise ConfigError(f"search() takes a list of queries, each a str; this is {queries!r:.100}")
+    if not isinstance(k, int) or isinstance(k, bool) or k < 1:
+        raise ConfigError(f"search(k={k!r}): k is the number of passages wanted, at least 1")

@@ -68,12 +68,28 @@ class Fields:
             return self._wrong((name,), "less_than_equal", f"at most {most:g} here, not {number:g}{hint}", default)
         return number
 
-    def whole(self, name: str, default: int | None = None) -> int | None:
-        """A whole number, or the default."""
+    def whole(
+        self,
+        name: str,
+        default: int | None = None,
+        *,
+        least: int | None = None,
+        most: int | None = None,
+        hint: str = "",
+    ) -> int | None:
+        """A whole number from `least` to `most`, or the default."""
         value = self._value(name, default)
-        if value is None or (isinstance(value, int) and not isinstance(value, bool)):
-            return value if value is None else int(value)
-        return self._wrong((name,), "int_type", f"must be a whole number, not {repr(value)[:80]}", default)
+        if value is None:
+            return None
+        if not isinstance(value, int) or isinstance(value, bool):
+            return self._wrong((name,), "int_type", f"must be a whole number, not {repr(value)[:80]}", default)
+        if least is not None and value < least:
+            message = f"must be at least {least}, not {_digits(value)}"
+            return self._wrong((name,), "greater_than_equal", message, default)
+        if most is not None and value > most:
+            message = f"at most {most} here, not {_digits(value)}{hint}"
+            return self._wrong((name,), "less_than_equal", message, default)
+        return value
 
     def flag(self, name: str) -> bool:
         """True or false; false where it is not there."""
@@ -82,14 +98,22 @@ class Fields:
             return self._wrong((name,), "bool_type", f"must be true or false, not {_kind(value)}", False)
         return value
 
-    def texts(self, name: str, default: list[str] | None = None) -> list[str]:
-        """A list of strings."""
+    def has(self, name: str) -> bool:
+        """Whether the key is there."""
+        return name in self._body
+
+    def texts(
+        self, name: str, default: list[str] | None = None, *, most: int | None = None, hint: str = ""
+    ) -> list[str]:
+        """A list of strings, `most` at most."""
         value = self._value(name, _MISSING if default is None else default)
         if not isinstance(value, list):
             return self._wrong((name,), "list_type", f"must be a list of strings, not {_kind(value)}", [])
         for index, item in enumerate(value):
             if not isinstance(item, str):
                 return self._wrong((name, index), "string_type", f"must be a string, not {_kind(item)}", [])
+        if most is not None and len(value) > most:
+            return self._wrong((name,), "too_long", f"at most {most} here, not {len(value)}{hint}", [])
         return value
 
     def files(self, name: str) -> dict[str, bytes]:
@@ -118,6 +142,11 @@ class Fields:
         if not any(problem["loc"] in (["body"], ["body", *where]) for problem in self._problems):
             self._problems.append({"type": kind, "loc": ["body", *where], "msg": message})
         return instead
+
+
+def _digits(value: int) -> str:
+    """A number; one that is too long to be read is told by its size alone."""
+    return str(value) if abs(value) < 10**30 else "a number of more than 30 digits"
 
 
 def _kind(value: object) -> str:

@@ -44,9 +44,24 @@ async def json_body(request: Request, *, max_bytes: int, limit_s: float) -> obje
         Refused: it is no JSON (400, 415), too big (413), or too slow in coming (408).
         ClientDisconnect: the client went away.
     """
-    declared = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    declared = content_type(request) or "application/json"
     if declared != "application/json" and not declared.endswith("+json"):  # nor may a web page post here unasked
         raise Refused(415, "the body must be JSON: send Content-Type: application/json", _CLOSE)
+    return parse_json(await body(request, max_bytes=max_bytes, limit_s=limit_s))
+
+
+def content_type(request: Request) -> str:
+    """What the request declares its body to be, without parameters; "" where it declares nothing."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def body(request: Request, *, max_bytes: int, limit_s: float) -> bytes:
+    """The body as it came.
+
+    Raises:
+        Refused: it is too big (413), or too slow in coming (408).
+        ClientDisconnect: the client went away.
+    """
     too_big = Refused(413, f"the body is larger than the {max_bytes} bytes that this server takes", _CLOSE)
     length = request.headers.get("content-length", "")
     if length.isdigit() and int(length[:20]) > max_bytes:
@@ -60,6 +75,15 @@ async def json_body(request: Request, *, max_bytes: int, limit_s: float) -> obje
                     raise too_big
     except TimeoutError:
         raise Refused(408, f"the body did not arrive within {limit_s:g} s", _CLOSE) from None
+    return bytes(received)
+
+
+def parse_json(received: bytes) -> object:
+    """What a body holds.
+
+    Raises:
+        Refused: 400, it is no JSON.
+    """
     try:
         return json.loads(received)
     except RecursionError:

@@ -1,0 +1,309 @@
+"""A retriever behind a server: one of ours, or one that answers as Search-R1's, SkyRL-Gym's, GEM's, R1-Searcher's do.
+
+    with retrieval.open("http://127.0.0.1:8000") as retriever:                    # toolenvs serve search, Search-R1
+        retriever.search(["who wrote the first novel"], k=3)
+    retrieval.open("http://127.0.0.1:8000", dialect="gem")                        # or "http://127.0.0.1:8000#gem"
+
+What is not found is an answer; whatever keeps an answer from coming, or is none, is a `RetrievalError`.
+"""
+
+import asyncio
+import concurrent.futures
+import email.utils
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any, TypeVar
+
+from toolenvs.errors import ConfigError, MissingExtraError, RetrievalError
+from toolenvs.retrieval.base import Hit, Retriever, check
+from toolenvs.retrieval.http import asearcher, dialects
+from toolenvs.retrieval.http.connections import Connections, TransportFault
+
+__all__ = ["RETRIED", "Http"]
+
+T = TypeVar("T")
+RETRIED = (408, 429, 500, 502, 503, 504)
+"""Status codes that may be another one a moment later."""
+INDEX_HEADER = "x-toolenvs-index"
+"""Names the index of an answer of `toolenvs serve search`."""
+_FIRST_WAIT_S = 0.25
+_LONGEST_WAIT_S = 10.0
+_lock = threading.Lock()
+_AT_ONCE = 16
+"""Requests of one call that are on their way at one time."""
+_SHOWN_CHARS = 200
+
+
+class Http(Retriever):
+    """A server's retriever. Works in forked children and from several event loops too.
+
+    Args:
+        source: the server's address, such as "http://127.0.0.1:8000". A path that it ends with is the one asked, else
+            it is the dialect's own; "#skyrl" at its end names the dialect.
+        dialect: a name of `dialects.DIALECTS`; by default what the address names, else "search-r1".
+        token: sent as a bearer token; "": none; None: what the environment variable TOOLENVS_SEARCH_TOKEN holds.
+        attempts: how often a request is sent until it counts as failed.
+        answer_s: after so long without a whole answer an attempt counts as lost.
+        deadline_s: for one call, all attempts and the waits between them.
+        max_queries: queries of one request; a call with more sends several.
+        fingerprint: of the index that must answer; by default whichever answers first, from then on no other.
+
+    Raises:
+        ConfigError: an argument is wrong.
+        MissingExtraError: httpx, or for GEM msgpack, is not installed.
+    """
+
+    backend = "http"
+
+    def __init__(
+        self,
+        source: str,
+        *,
+        dialect: str = "",
+        token: str | None = None,
+        attempts: int = 6,
+        answer_s: float = 30.0,
+        deadline_s: float = 120.0,
+        max_queries: int = 512,
+        fingerprint: str = "",
+    ) -> None:
+        try:
+            import httpx
+        except ImportError:
+            raise MissingExtraError("httpx", "remote", "retrieval over HTTP") from None
+        address, _, named = str(source).partition("#")
+        self._dialect = dialects.of(dialect or named)
+        try:
+            url = httpx.URL(address)
+        except (httpx.InvalidURL, TypeError):
+            url = httpx.URL("")
+        if url.scheme not in ("http", "https") or not url.host:
+            raise ConfigError(f"retrieval: {source!r:.100} is no address; give one such as 'http://127.0.0.1:8000'")
+        numbers = {"attempts": attempts, "answer_s": answer_s, "deadline_s": deadline_s, "max_queries": max_queries}
+        for name, value in numbers.items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**31:
+                raise ConfigError(f"retrieval: {name} must be a positive number, not {value!r}")
+        self._root = str(url.copy_with(path="", query=None)).rstrip("/")
+        self.url = address.rstrip("/") if url.path.strip("/") else self._root + self._dialect.PATH
+        """Where queries are posted to."""
+        self._attempts = int(attempts)
+        self._answer_s = answer_s
+        self._deadline_s = deadline_s
+        self._max_queries = int(max_queries)
+        self._fingerprint = fingerprint
+        self._size: int | None = None
+        token = os.environ.get("TOOLENVS_SEARCH_TOKEN", "") if token is None else token
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._mine: dict[int, Connections] = {}
+        """Of each process that used it; what a fork inherits is the parent's to use and to close."""
+        self._closed = False
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """Number of passages, as the server says.
+
+        Raises:
+            RetrievalError: it does not say.
+        """
+        if self._size is None:
+            self._introduce()
+        assert self._size is not None
+        return self._size
+
+    @property
+    def fingerprint(self) -> str:  # type: ignore[override]
+        """Of the server's index.
+
+        Raises:
+            RetrievalError: it does not say.
+        """
+        if not self._fingerprint:
+            self._introduce()
+        return self._fingerprint
+
+    def search(self, queries: Sequence[str], k: int = 10) -> list[list[Hit]]:
+        """As `Retriever.search`."""
+        check(queries, k)
+        return self._wait(self._asearch(list(queries), k))
+
+    async def asearch(self, queries: Sequence[str], k: int = 10) -> list[list[Hit]]:
+        """As `search`. Cancelling closes the connection, whereupon a server of ours drops the queries."""
+        check(queries, k)
+        return await asyncio.wrap_future(self._hand_over(self._asearch(list(queries), k)))
+
+    def _search(self, queries: list[str], k: int) -> list[list[Hit]]:
+        return self.search(queries, k)
+
+    def fetch(self, ids: Iterable[str]) -> list[Hit | None]:
+        """The passages with these ids, which a server of ours or ASearcher's has; None for those that it has not.
+
+        Raises:
+            RetrievalError: the server failed, or has no passages by their ids.
+        """
+        return self._wait(self._afetch(list(ids)))
+
+    def close(self) -> None:
+        """Close the connections."""
+        super().close()
+        self._closed = True
+        mine = self._mine.pop(os.getpid(), None)
+        if mine is not None:
+            mine.close()
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        future = self._hand_over(work)
+        try:
+            return future.result()
+        except concurrent.futures.CancelledError:
+            raise RetrievalError("this retriever was closed during the request") from None
+        except BaseException:
+            future.cancel()  # interrupted, as by Ctrl-C: nothing goes on there
+            raise
+
+    def _hand_over(self, work: Coroutine[Any, Any, T]) -> "concurrent.futures.Future[T]":
+        with _lock:
+            if self._closed:
+                work.close()
+                raise RetrievalError("this retriever is closed")
+            mine = self._mine.get(os.getpid())
+            if mine is None:
+                mine = self._mine[os.getpid()] = Connections(self._headers)
+        return asyncio.run_coroutine_threadsafe(work, mine.loop)
+
+    def _introduce(self) -> None:
+        """Ask the server what it is."""
+        health = self._wait(self._send("GET", f"{self._root}/health", None, time.monotonic() + self._deadline_s))
+        told = dialects.json_of(health)
+        size = told.get("passages") if isinstance(told, dict) else None
+        if not isinstance(told, dict) or not isinstance(size, int) or not isinstance(told.get("fingerprint"), str):
+            raise RetrievalError(f"{self._root}/health does not tell of an index: it is no `toolenvs serve search`")
+        self._check_index(told["fingerprint"])
+        self._size = size
+
+    async def _asearch(self, queries: list[str], k: int) -> list[list[Hit]]:
+        end_s = time.monotonic() + self._deadline_s
+        most = 1 if self._dialect.SINGLE else self._max_queries
+        parts = [queries[start : start + most] for start in range(0, len(queries), most)]
+        if len(parts) == 1:
+            return await self._part(parts[0], k, end_s)
+        places = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(part: list[str]) -> list[list[Hit]]:
+            async with places:
+                return await self._part(part, k, end_s)
+
+        tasks = [asyncio.create_task(one(part)) for part in parts]
+        try:
+            return [hits for found in await asyncio.gather(*tasks) for hits in found]
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _part(self, queries: list[str], k: int, end_s: float) -> list[list[Hit]]:
+        content = self._dialect.request(queries, k)
+        answer = await self._send("POST", self.url, content, end_s, self._dialect.CONTENT_TYPE)
+        return self._read(lambda: checked_lists(self._dialect.parse(answer), queries, k), self.url, answer)
+
+    async def _afetch(self, ids: list[str]) -> list[Hit | None]:
+        url, end_s = self._root + asearcher.PAGES_PATH, time.monotonic() + self._deadline_s
+        answer = await self._send("POST", url, asearcher.pages_request(ids), end_s)
+        return self._read(lambda: asearcher.parse_pages(answer, ids), url, answer)
+
+    def _read(self, parse: Callable[[], T], url: str, answer: bytes) -> T:
+        try:
+            return parse()
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            shown = answer[:_SHOWN_CHARS].decode("utf-8", "replace")
+            raise RetrievalError(f"{url} answered with something else ({error}): {shown!r}") from error
+
+    async def _send(
+        self, method: str, url: str, content: bytes | None, end_s: float, content_type: str = "application/json"
+    ) -> bytes:
+        """The answer's body, after as many attempts as it takes and may take.
+
+        Raises:
+            RetrievalError: every attempt failed, the server refused, or another index answered.
+        """
+        fault, tried = "no time was left", 0
+        for attempt in range(self._attempts):
+            wait_s = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**attempt) * random.uniform(0.5, 1.0)
+            left_s = end_s - time.monotonic()
+            if left_s <= 0:
+                break
+            tried += 1
+            try:
+                async with asyncio.timeout(min(left_s, self._answer_s)):
+                    status, headers, answer = await self._mine[os.getpid()].send(method, url, content, content_type)
+            except TimeoutError:
+                fault = "no answer in time"
+            except TransportFault as error:
+                fault = str(error)
+            else:
+                if status == 200:
+                    self._check_index(headers.get(INDEX_HEADER, ""))
+                    return answer
+                fault = f"status {status}: {_detail(answer)}"
+                if status not in RETRIED:
+                    break
+                wait_s = max(wait_s, _retry_after_s(headers.get("retry-after", "")))
+            if attempt + 1 < self._attempts:
+                await asyncio.sleep(min(wait_s, max(0.0, end_s - time.monotonic())))
+        times = "once" if tried == 1 else f"{tried} times"
+        raise RetrievalError(f"{url} failed, asked {times}: {fault}")
+
+    def _check_index(self, told: str) -> None:
+        """That the same index answers as before; a server that names none is believed.
+
+        Raises:
+            RetrievalError: another does.
+        """
+        if not told:
+            return
+        if self._fingerprint and told != self._fingerprint:
+            raise RetrievalError(
+                f"{self._root} now answers from another index ({told:.12}) than {self._fingerprint:.12}: start the "
+                "server with that one, or open the retriever anew"
+            )
+        self._fingerprint = told
+
+
+def _renew_lock() -> None:
+    """Another thread of the parent may have held it at the moment of the fork."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
+
+def checked_lists(found: list[list[Hit]], queries: list[str], k: int) -> list[list[Hit]]:
+    """One list for each query, none with more than `k` hits: what is more is cut off.
+
+    Raises:
+        ValueError: there are more lists or fewer.
+    """
+    if len(found) != len(queries):
+        raise ValueError(f"{len(found)} lists for {len(queries)} queries")
+    return [hits[:k] for hits in found]
+
+
+def _detail(answer: bytes) -> str:
+    """What a server said of its refusal."""
+    try:
+        told = dialects.json_of(answer)
+    except ValueError:
+        told = answer[:_SHOWN_CHARS].decode("utf-8", "replace")
+    return str(told.get("detail", told) if isinstance(told, dict) else told)[: 2 * _SHOWN_CHARS]
+
+
+def _retry_after_s(header: str) -> float:
+    """Seconds that a Retry-After header asks to wait (RFC 9110, 10.2.3): a number of them, or a date."""
+    if header.strip().isdigit():
+        return float(header.strip()[:9])
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(header).timestamp() - time.time())
+    except (ValueError, TypeError):
+        return 0.0
