@@ -22,7 +22,7 @@ FLOORS = [
     {"env", "info", "vector", "registration"},
     {"rollout"},
     {"agents"},
-    {"coldstart", "train", "self_play"},
+    {"coldstart", "train", "self_play", "filtering"},
     {"adapters", "view", "serve"},
     {"cli"},
 ]

@@ -15,6 +15,7 @@ from toolenvs.cli.index import index
 from toolenvs.cli.list import list_pages
 from toolenvs.cli.play import play
 from toolenvs.cli.serve import app as serve
+from toolenvs.cli.tasks import app as tasks
 from toolenvs.cli.train import train
 from toolenvs.cli.view import view
 from toolenvs.errors import ToolenvsError
@@ -56,5 +57,6 @@ app.command("eval")(evaluate)
 app.command("train", context_settings={"ignore_unknown_options": True, "help_option_names": []})(train)
 app.command("view")(view)
 app.add_typer(serve, name="serve")
+app.add_typer(tasks, name="tasks")
 app.command("index")(index)
 app.command("doctor")(doctor)
