@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from toolenvs import retrieval
 from toolenvs.errors import ConfigError, RetrievalError
-from toolenvs.retrieval.bm25 import MAX_TERMS, Bm25, build, similarity
+from toolenvs.retrieval.bm25 import MAX_TERMS, Bm25, build, builder, similarity
 from toolenvs.retrieval.bm25.rank import kth
 from toolenvs.retrieval.store import Store
 
@@ -194,16 +194,60 @@ def test_the_same_corpus_gives_the_same_index_with_any_number_of_processes(
         assert one.fingerprint == two.fingerprint
 
 
-def test_words_that_were_forgotten_between_pieces_change_nothing(
+def test_compiled_code_and_words_forgotten_between_pieces_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpus = Path(__file__).parent / "data" / "passages.jsonl"
-    for name, known in (("one", 1_000_000), ("two", 3)):
+    many = 1_000_000
+    for name, known, compiled in (("one", many, many), ("two", 3, many), ("three", many, 0), ("four", 3, 0)):
         monkeypatch.setattr("toolenvs.retrieval.bm25.builder._KNOWN_WORDS", known)
+        monkeypatch.setattr("toolenvs.retrieval.bm25.builder.COMPILED_ROWS", compiled)
         monkeypatch.setattr("toolenvs.retrieval.bm25.builder.PIECE_ROWS", 5)
         retrieval.index(corpus, tmp_path / name, options={"processes": 1})
-    for path in sorted((tmp_path / "one").rglob("*.*")):
-        assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes(), path
+    for name in ("two", "three", "four"):
+        for path in sorted((tmp_path / "one").rglob("*.*")):
+            assert path.read_bytes() == (tmp_path / name / path.relative_to(tmp_path / "one")).read_bytes(), path
+
+
+@given(st.lists(st.text("abzA1_.' \né", max_size=300), min_size=1, max_size=5), st.integers(1, 3))
+def test_words_are_numbered_alike_by_compiled_code(texts: list[str], times: int) -> None:
+    one, other = builder._Analyser(compiled=False), builder._Analyser(compiled=True)
+    for _ in range(times):
+        for mine, theirs in zip(one.numbered(texts), other.numbered(texts), strict=True):
+            assert mine.tolist() == theirs.tolist()
+    assert list(one.numbers.terms) == list(other.numbers.terms)
+
+
+def test_compiled_code_makes_room_for_many_words() -> None:
+    texts = [" ".join(f"w{number}{'x' * (number % 40)}" for number in range(start, 80_000, 7)) for start in range(7)]
+    one, other = builder._Analyser(compiled=False), builder._Analyser(compiled=True)
+    mine, theirs = one.numbered(texts), other.numbered(texts)
+    assert (mine[0] == theirs[0]).all()
+    assert (mine[1] == theirs[1]).all()
+    assert len(one) == len(other) == 80_000
+
+
+def test_a_small_index_is_searched_without_compiled_code(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Bm25(folder) as retriever:
+        assert retriever.kernel == "numpy"
+    monkeypatch.setattr("toolenvs.retrieval.bm25.COMPILED_SIZE", 1)
+    with Bm25(folder) as retriever:
+        assert retriever.kernel == "numba"
+
+
+@pytest.mark.parametrize("name", ["rows", "counts", "lengths", "terms"])
+def test_an_index_that_does_not_find_its_own_passage_is_refused(tmp_path: Path, name: str) -> None:
+    retrieval.index(write(tmp_path / "texts.jsonl", ["lake", "lake lake stone", "stone"]), tmp_path / "one")
+    with retrieval.open(tmp_path / "one"):
+        pass
+    part = tmp_path / "one" / "bm25"
+    if name == "terms":
+        (part / "terms.bin").write_bytes((part / "terms.bin").read_bytes()[::-1])
+    else:
+        array = np.load(part / f"{name}.npy")
+        np.save(part / f"{name}.npy", array[::-1] + np.ones_like(array))
+    with pytest.raises(RetrievalError, match="does not find passage '1' of its own corpus"):
+        retrieval.open(tmp_path / "one")
 
 
 def test_an_index_that_does_not_fit_its_corpus_is_refused(folder: Path, tmp_path: Path) -> None:

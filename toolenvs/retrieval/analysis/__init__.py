@@ -4,10 +4,10 @@ Words, less a possessive 's, in lower case, less 33 stop words, stemmed by Porte
 """
 
 from toolenvs.retrieval.analysis.boundaries import words
-from toolenvs.retrieval.analysis.bulk import words_of_each
+from toolenvs.retrieval.analysis.bulk import divide
 from toolenvs.retrieval.analysis.porter import stem
 
-__all__ = ["STOP_WORDS", "Terms", "term_of", "terms", "words", "words_of_each"]
+__all__ = ["STOP_WORDS", "Terms", "divide", "term_of", "terms", "words"]
 
 _STOP_WORDS = (
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "

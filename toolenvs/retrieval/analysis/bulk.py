@@ -1,10 +1,10 @@
 """The words of many texts at once: what is ASCII in them is divided by a few passes over all of its bytes.
 
-The words are those of `boundaries.words`, those of ASCII in lower case, and not in order: an index asks how often a
-passage holds a term, and not where.
+The words are those of `boundaries.words`, though not in order: an index asks how often a passage holds a term, and not
+where.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -45,30 +45,19 @@ _JOINED = np.array(
 _WRITTEN = np.frombuffer(b" " + _JOINERS, dtype=np.uint8)
 
 
-def words_of_each(texts: Sequence[str]) -> Iterator[list[str]]:
-    """The words of each text, in any order, and in lower case where they are ASCII.
+def divide(texts: Sequence[str]) -> tuple[bytearray, dict[int, list[str]]]:
+    """The ASCII words of texts in lower case, and their other words, by the number of the text.
 
-    Here a word may also be a run of "_" alone, which stands for no term.
+    The former stand with spaces between them, and one newline between a text and the next. A word there may also be a
+    run of "_" alone, which stands for no term.
     """
-    plain: list[str] = []
-    beyond: dict[int, list[str]] = {}
+    others: dict[int, list[str]] = {}
+    plain: list[bytes] = []
     for number, text in enumerate(texts):
         if not text.isascii():
-            text, beyond[number] = apart(text)
-        plain.append(text)
-    divided, long = _divided(plain)
-    for number, line in enumerate(divided):
-        if number in long:
-            yield words(texts[number])
-        else:
-            yield line.split() + beyond.get(number, [])
-
-
-def _divided(texts: Sequence[str]) -> tuple[list[str], set[int]]:
-    """ASCII texts with spaces between their words, and the numbers of those that may hold one of over `MAX_LENGTH`."""
-    if not texts:
-        return [], set()
-    simple = bytearray(_BETWEEN.join([text.encode() for text in texts]).translate(_SIMPLIFIED))
+            text, others[number] = apart(text)
+        plain.append(text.encode())
+    simple = bytearray(_BETWEEN.join(plain).translate(_SIMPLIFIED))
     codes = np.frombuffer(simple, dtype=np.uint8)
     at = np.flatnonzero(codes < _NEWLINE)
     joiners = codes[at]
@@ -76,5 +65,10 @@ def _divided(texts: Sequence[str]) -> tuple[list[str], set[int]]:
     joins = (before == after) & (before & _JOINED[joiners] != 0)
     codes[at] = np.where(joins, _WRITTEN[joiners], _SPACE)
     blocks = codes[: len(codes) // _BLOCK * _BLOCK].reshape(-1, _BLOCK)
-    full = np.flatnonzero((blocks > _SPACE).all(axis=1)).tolist()
-    return simple.decode("ascii").split("\n"), {simple.count(b"\n", 0, block * _BLOCK) for block in full}
+    for block in np.flatnonzero((blocks > _SPACE).all(axis=1)).tolist():
+        start = simple.rfind(b"\n", 0, block * _BLOCK) + 1
+        end = simple.find(b"\n", start)
+        number = simple.count(b"\n", 0, start)
+        others[number] = words(texts[number])
+        codes[start : end if end >= 0 else None] = _SPACE
+    return simple, others

@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable
@@ -22,7 +23,11 @@ __all__ = ["MAX_TERMS", "Bm25", "build"]
 
 MAX_TERMS = 1024
 """Distinct terms of a query that count, the rarest of them; Lucene refuses a query with more."""
+COMPILED_SIZE = 20_000
+"""Passages from which "auto" is numba: compiled code takes longer to load than numpy to search fewer."""
 _KERNELS = ("auto", "numpy", "numba")
+_CHECKED_TERMS = 8
+"""Of one passage, which are looked up when an index is opened."""
 
 
 class Bm25(Retriever):
@@ -30,10 +35,11 @@ class Bm25(Retriever):
 
     Args:
         source: the index folder.
-        kernel: "numpy"; "numba", which is faster; "auto" is numba where it is installed.
+        kernel: "numpy"; "numba", which is faster; "auto" is numba where it is installed and the index is not small.
 
     Raises:
-        RetrievalError: the folder holds no such index, or a damaged one, or one of another corpus.
+        RetrievalError: the folder holds no such index, or a damaged one, or one of another corpus, or one that does not
+            find its own passage.
         ConfigError: there is no such `kernel`.
         MissingExtraError: numba is asked for and not installed.
     """
@@ -46,19 +52,38 @@ class Bm25(Retriever):
         there = importlib.util.find_spec("numba") is not None
         if kernel == "numba" and not there:
             raise MissingExtraError("numba", "search", "the kernel 'numba' of bm25")
-        self.kernel = kernel if kernel != "auto" else "numba" if there else "numpy"
         folder = Path(source)
         manifest = manifest_of(folder, PART, REMEDY)
         self._store = Store(folder)
         self._store.check(manifest["corpus"], PART)
         self.size = len(self._store)
+        self.kernel = kernel if kernel != "auto" else "numba" if there and self.size >= COMPILED_SIZE else "numpy"
         settings = manifest["settings"]
         inverse = similarity.inverses(settings["k1"], settings["b"], manifest["average"])
         self._postings = Postings(folder / PART, inverse)
         if len(self._postings.lengths) != self.size:
             raise RetrievalError(f"{folder / PART} does not fit {folder / 'passages'}: {REMEDY}")
+        self._check_itself(folder / PART)
         identity = json.dumps([self.backend, manifest["corpus"], settings], sort_keys=True)
         self.fingerprint = hashlib.sha256(identity.encode()).hexdigest()
+
+    def _check_itself(self, part: Path) -> None:
+        """That the passage in the middle stands in the postings of its terms, as often as its text has them."""
+        row = self.size // 2
+        if not self.size:
+            return
+        held, postings = Counter(analysis.terms(self._store.passage(row).contents)), self._postings
+        fits = int(postings.lengths[row]) == int(similarity.length_bytes(np.array([held.total()]))[0])
+        for term, count in itertools.islice(held.items(), _CHECKED_TERMS):
+            number = postings.find(term)
+            start, end = (0, 0) if number is None else postings.starts[number : number + 2].tolist()
+            at = start + int(np.searchsorted(postings.rows[start:end], row))
+            fits = fits and at < end and int(postings.rows[at]) == row and int(postings.counts[at]) == count
+        if not fits:
+            raise RetrievalError(
+                f"{part} does not find passage {self._store.id(row)!r} of its own corpus: its files do not belong "
+                f"together, or another version made them; {REMEDY}"
+            )
 
     def rank(self, query: str, k: int) -> tuple[list[int], list[float]]:
         """Rows of the best `k` passages and their scores, without reading the passages."""

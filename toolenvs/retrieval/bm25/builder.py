@@ -1,6 +1,7 @@
 """Build a BM25 index from stored passages, in pieces that are analysed in parallel and merged on disk."""
 
 import contextlib
+import importlib.util
 import itertools
 import os
 import pickle
@@ -11,12 +12,13 @@ from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from toolenvs.errors import RetrievalError
-from toolenvs.retrieval.analysis import term_of, words_of_each
+from toolenvs.retrieval.analysis import divide, term_of
 from toolenvs.retrieval.bm25 import similarity
 from toolenvs.retrieval.folder import building, seal
 from toolenvs.retrieval.store import Store
@@ -27,6 +29,8 @@ PIECE_ROWS = 20_000
 _WORKER = [sys.executable, "-c", "from toolenvs.retrieval.bm25.builder import work; work()"]
 _KNOWN_WORDS = 1_000_000
 """Words whose terms a process remembers from one piece to the next."""
+COMPILED_ROWS = 50_000
+"""Passages from which compiled code is worth the time that it takes to load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class Piece:
 
 
 class _Numbers(dict[str, int]):
-    """Word -> number of its term, -1 for a stop word; remembered from piece to piece."""
+    """Word -> number of its term, -1 for a stop word."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,36 +61,68 @@ class _Numbers(dict[str, int]):
         number = self[word] = self.terms.setdefault(term, len(self.terms)) if term else -1
         return number
 
-    def forget(self) -> None:
-        """Begin anew, so that a large corpus does not fill the memory with words that stand in it once."""
-        self.clear()
-        self.terms.clear()
+    def of(self, simple: bytearray) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """The number of the term of each word that `divide` left in `simple`, and how many words each text has."""
+        found, counts = array("i"), array("q")
+        for line in simple.decode("ascii").split("\n"):
+            words = line.split()
+            found.extend(map(self.__getitem__, words))
+            counts.append(len(words))
+        return np.array(found, dtype=np.int32), np.array(counts, dtype=np.int64)
 
 
-_numbers = _Numbers()
+class _Analyser:
+    """Numbers words, and remembers them from piece to piece."""
+
+    def __init__(self, compiled: bool) -> None:
+        self._compiled = compiled
+        self._begin()
+
+    def _begin(self) -> None:
+        self.numbers = _Numbers()
+        self._table: Any = None
+        if self._compiled:
+            from toolenvs.retrieval.bm25.numbers_numba import Table
+
+            self._table = Table(self.numbers.__missing__)
+
+    def __len__(self) -> int:
+        return max(len(self.numbers), len(self._table or ()))
+
+    def numbered(self, texts: list[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """The numbers of the terms of all texts, -1 for words that are none, and [texts] how many each text has."""
+        if len(self) > _KNOWN_WORDS:
+            self._begin()  # lest words that stand in the corpus once fill the memory
+        simple, others = divide(texts)
+        if self._table is None:
+            each, counts = self.numbers.of(simple)
+        else:
+            each, counts = self._table.terms(np.frombuffer(simple, dtype=np.uint8), len(texts))
+        if others:
+            more = [[self.numbers[word] for word in words] for words in others.values()]
+            holders, sizes = np.fromiter(others, dtype=np.int64), np.array([len(one) for one in more])
+            places = np.repeat(np.cumsum(counts)[holders], sizes)
+            each = np.insert(each, places, np.fromiter(itertools.chain.from_iterable(more), dtype=np.int32))
+            counts[holders] += sizes
+        return each, counts
 
 
-def analyse(folder: Path, start: int, stop: int) -> Piece:
+def analyse(analyser: _Analyser, folder: Path, start: int, stop: int) -> Piece:
     """The postings of the passages in rows `start` to `stop` of the index folder."""
     store = Store(folder)
-    if len(_numbers) > _KNOWN_WORDS:
-        _numbers.forget()
-    found, ends = array("i"), array("q")
-    for words in words_of_each([store.passage(row).contents for row in range(start, stop)]):
-        found.extend(map(_numbers.__getitem__, words))
-        ends.append(len(found))
-    each = np.frombuffer(found, dtype=np.int32) if found else np.empty(0, dtype=np.int32)
-    owner = np.repeat(np.arange(start, stop, dtype=np.int32), np.diff(np.array(ends, dtype=np.int64), prepend=0))
+    each, counts = analyser.numbered([store.passage(row).contents for row in range(start, stop)])
+    owner = np.repeat(np.arange(start, stop, dtype=np.int32), counts)
     kept = each >= 0
     each, owner = each[kept], owner[kept]
     lengths = np.bincount(owner - start, minlength=stop - start)
     order = _stable_order(each)
     each, owner = each[order], owner[order]
     first = np.flatnonzero((np.diff(each, prepend=-1) != 0) | (np.diff(owner, prepend=-1) != 0))
-    sizes = np.bincount(each[first], minlength=len(_numbers.terms))
+    terms = analyser.numbers.terms
+    sizes = np.bincount(each[first], minlength=len(terms))
     there = sizes > 0
     return Piece(
-        terms=list(itertools.compress(_numbers.terms, there.tolist())),
+        terms=list(itertools.compress(terms, there.tolist())),
         sizes=sizes[there],
         rows=owner[first],
         counts=np.diff(first, append=len(each)).astype(np.int32),
@@ -102,13 +138,18 @@ def _stable_order(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
 
 def pieces(folder: Path, rows: int, processes: int) -> Iterator[Piece]:
     """All pieces in order, made by `processes` processes; by this one if that is 1."""
+    compiled = rows >= COMPILED_ROWS and importlib.util.find_spec("numba") is not None
     spans = [(start, min(start + PIECE_ROWS, rows)) for start in range(0, rows, PIECE_ROWS)]
     processes = min(processes, len(spans))
     if processes <= 1:
-        yield from (analyse(folder, *span) for span in spans)
+        analyser = _Analyser(compiled)
+        yield from (analyse(analyser, folder, *span) for span in spans)
         return
     # programs of their own: multiprocessing would import the caller's script again, or fork its threads
-    workers = [subprocess.Popen(_WORKER, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(processes)]
+    workers = [
+        subprocess.Popen([*_WORKER, str(int(compiled))], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for _ in range(processes)
+    ]
     try:
         for number, span in enumerate(spans[:processes]):
             _send(workers[number], (folder, *span))
@@ -136,9 +177,10 @@ def _send(worker: "subprocess.Popen[bytes]", task: tuple[Path, int, int]) -> Non
 
 def work() -> None:
     """What a worker process does: analyse the spans that it is sent, until there are no more."""
+    analyser = _Analyser(compiled=sys.argv[1] == "1")
     with contextlib.suppress(EOFError):
         while True:
-            pickle.dump(analyse(*pickle.load(sys.stdin.buffer)), sys.stdout.buffer)
+            pickle.dump(analyse(analyser, *pickle.load(sys.stdin.buffer)), sys.stdout.buffer)
             sys.stdout.buffer.flush()
 
 
