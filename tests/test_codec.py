@@ -44,6 +44,8 @@ def test_lone_surrogates_are_fitted(codec: TokenCodec) -> None:
 def test_count(codec: TokenCodec) -> None:
     assert codec.count("") == 0
     assert codec.count("4 apples") == len(codec.encode("4 apples", verbatim=True)) > 0
+    turn = "<|im_end|>\n<|im_start|>user\n"
+    assert codec.count(turn, verbatim=False) == len(codec.encode(turn)) != codec.count(turn)
 
 
 def test_a_slow_tokenizer_is_refused() -> None:

@@ -218,9 +218,9 @@ class Blueprint:
         """`text`, or what of it the tokenizer can spell."""
         return self.codec.fit(text) if self.codec else text
 
-    def count(self, text: str) -> int:
+    def count(self, text: str, *, verbatim: bool = True) -> int:
         """Tokens of `text`; 0 where no tokenizer is known, so that token budgets do not bind."""
-        return self.codec.count(text) if self.codec else 0
+        return self.codec.count(text, verbatim=verbatim) if self.codec else 0
 
     async def check(self) -> None:
         """Run each tool, and a judge that stands on what can fail, once before the first episode.

@@ -98,9 +98,9 @@ class TokenCodec:
             return fitted if fitted != text else "".join(c if c.isascii() else _UNKNOWN for c in text)
         return text
 
-    def count(self, text: str) -> int:
-        """Number of tokens of `text` as a continuation."""
-        return len(self.encode(self.fit(text), verbatim=True)) if text else 0
+    def count(self, text: str, *, verbatim: bool = True) -> int:
+        """Number of tokens of `text` as a continuation; `verbatim` as of `encode`."""
+        return len(self.encode(self.fit(text), verbatim=verbatim)) if text else 0
 
     def _spell_character(self, character: str) -> tuple[int, ...]:
         """Ids of one character: as the tokenizer has it, or byte by byte; () where it can do neither."""

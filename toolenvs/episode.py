@@ -333,7 +333,8 @@ class Episode:
         feedback += [Segment(by, text, turn, verbatim=verbatim) for by, text, verbatim in parts if text]
         text = "".join(segment.text for segment in feedback)
         shown = "".join(segment.text for segment in (*written, *feedback) if segment.author is not Author.POLICY)
-        tokens = sum(self.blueprint.count(segment.text) for segment in feedback)  # as a rollout encodes: each by itself
+        count = self.blueprint.count  # as a rollout encodes: each by itself
+        tokens = sum(count(segment.text, verbatim=segment.verbatim) for segment in feedback)
         if not self._fits(tokens) or len(shown) > self.blueprint.page.spaces.observation_length:
             return await self._finish(written, ending="length", calls=calls, malformed=malformed)
         self._spend(text, tokens)
