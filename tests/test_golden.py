@@ -1,7 +1,8 @@
 """Golden transcripts: every budget and every malformed-call path of every page, segment by segment.
 
-Each case in `tests/golden/*.json` says what is played (`page`, `overrides`, `actions`) and what came of it. To write a
-case, add the first three and run `UPDATE_GOLDEN=1 pytest tests/test_golden.py`; then read what it wrote.
+Each case in `tests/golden/*.json` says what is played (`page`, `overrides`, `actions`, and `task`, an index into the
+page's own tasks, where it is about one of them) and what came of it. To write a case, add these and run
+`UPDATE_GOLDEN=1 pytest tests/test_golden.py`; then read what it wrote.
 """
 
 import json
@@ -24,7 +25,7 @@ _TASK = Task(id="golden", question="What is 6 * 7?", golds=("42",), source="gold
 def _play(case: dict[str, Any], tokenizer: Any) -> dict[str, Any]:
     needs_tokens = any("token" in key for key in case.get("overrides", {}))
     blueprint = toolenvs.load(case["page"], tokenizer=tokenizer if needs_tokens else None, **case.get("overrides", {}))
-    episode = Episode(blueprint, _TASK)
+    episode = Episode(blueprint, blueprint.tasks[case["task"]] if "task" in case else _TASK)
 
     async def run() -> list[Any]:
         turns = []

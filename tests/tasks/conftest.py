@@ -118,6 +118,10 @@ SAMPLES: dict[str, Rows] = {
         {"ground_truth": "Oldport", "search_turns": 2, "sys_question_example": "Where is Tarn Hill?"},
         {"ground_truth": "Bel Orrin", "search_turns": 4, "sys_question_example": "Who founded it?"},
     ],
+    "qrels": [
+        {"_id": "PLAIN-2", "query": " Works set in Lomir ", "qrels": {"d1": 2, "d2": 0, "d3": 1}, "split": "a"},
+        {"_id": "PLAIN-3", "query": "Who was born in Qualdor?", "qrels": {"d4": 1}, "split": "a"},
+    ],
     "plain": [
         {"ID": "2024-I-1", "Problem": "Find N.", "Solution": "It is 204.", "Answer": 204},
         {"ID": "2024-I-2", "Problem": "Find M.", "Solution": "It is 25.", "Answer": 25},

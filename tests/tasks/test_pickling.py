@@ -1,6 +1,8 @@
 """Task sets travel to other processes and into copies, whatever they are made of."""
 
 import copy
+import importlib
+import inspect
 import itertools
 import pickle
 import subprocess
@@ -27,7 +29,8 @@ def _copies(task_set: TaskSet) -> list[TaskSet]:
 @pytest.mark.parametrize("split", DEFAULT_SIZES)
 @pytest.mark.parametrize("name", generator_names())
 def test_generated_sets(name: str, split: str) -> None:
-    options = {} if name == "world" else {"difficulty": 3}
+    make = importlib.import_module(f"toolenvs.tasks.generators.{name}").make
+    options = {"difficulty": 3} if "difficulty" in inspect.signature(make).parameters else {}
     generated = tasks.load(name, split=split, seed=7, limit=50, **options)
     for again in _copies(generated):
         assert (again.name, len(again)) == (generated.name, 50)

@@ -1,7 +1,8 @@
 """Rewritten queries in tags of their own: `<rewrite>...</rewrite>`, and `<rewrite_2>...</rewrite_2>` in a second turn.
 
-The protocol of Envs-aware information retrieval. In one turn the rewrites are the answer. In two, all first rewrites of
-a turn are one call; what they find comes back as a message, and the second ones are the answer.
+The protocol of environment-aware information retrieval (arXiv:2606.16817). In one turn the rewrites are the answer. In
+two, all first rewrites of a turn are one call; what they find comes back as a message, and the second ones are the
+answer.
 """
 
 import re
@@ -10,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolenvs.protocols import _forgery, tool_calls
-from toolenvs.protocols.base import Call, Message, Reply
+from toolenvs.protocols.base import Call, Message, Observation, Reply
 from toolenvs.protocols.templates import ChatTemplate
+from toolenvs.transcript import Author
 
 _ARGUMENT = "query_list"
 _RESPONSE = "tool_response"
@@ -27,6 +29,10 @@ class Options:
     """The tag of a query of the second turn; "" for one turn."""
     tool: str = "rewrites"
     """Which tool a first rewrite of two turns calls, with a list of queries."""
+    before: str = ""
+    """Text of the environment in front of what the rewrites found."""
+    after: str = ""
+    """Text behind it, such as what is to be written next."""
     remind: str = "The last turn could not be read: {reason}."
     """Feedback to a malformed turn where the page says `remind`."""
 
@@ -45,6 +51,7 @@ class Protocol(tool_calls.Protocol):
         self._tool = options.tool
         marks = [mark for tag in self._tags for mark in _marks(tag)]
         self._imitations = _forgery.Imitations(_RESPONSE)
+        self._shown = (self._opening + options.before, options.after + self._closing)
         self.targets = ((options.tool, _ARGUMENT),) if options.second else ()
         observation = (f"<{_RESPONSE}>", f"</{_RESPONSE}>")
         self.markers = tuple(dict.fromkeys((*marks, *observation, *template.markers)))
@@ -66,8 +73,14 @@ class Protocol(tool_calls.Protocol):
         return Reply(forged=forged)
 
     def prose(self, text: str) -> str:
-        """The text without its calls."""
-        return _forgery.without(text, [_marks(tag) for tag in self._tags[:-1]])
+        """The text without its calls and its end."""
+        text = _forgery.without(text, [_marks(tag) for tag in self._tags[:-1]])
+        return text.rstrip().removesuffix(self.turn_end) if self.turn_end else text
+
+    def observation(self, call: Call | None, content: str) -> Observation:
+        """Feedback as a message, with the page's text around what a call found."""
+        opening, closing = (self._opening, self._closing) if call is None else self._shown
+        return Observation(opening, content, closing)
 
     def write_call(self, call: Call) -> str:
         """Each query in its tag, and the end of the turn."""
@@ -78,6 +91,18 @@ class Protocol(tool_calls.Protocol):
     def write_answer(self, answer: str) -> str:
         """The query in the tag of the last turn, and the end of the turn."""
         return answer.join(_marks(self._tags[-1])) + self.turn_end
+
+    def messages(self, prompt: Sequence[Message], parts: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+        """An assistant message a turn, a tool message an observation."""
+        (opening, closing), plain = self._shown, []
+        for author, text in parts:  # the page's text is part of the message, and not of its wrapper
+            if author != Author.POLICY and text == opening:
+                plain += [(author, self._opening), (author, text.removeprefix(self._opening))]
+            elif author != Author.POLICY and text == closing:
+                plain += [(author, text.removesuffix(self._closing)), (author, self._closing)]
+            else:
+                plain.append((author, text))
+        return super().messages(prompt, [part for part in plain if part[1]])
 
     def render_prompt(self, messages: Sequence[Message], tools: Mapping[str, Mapping[str, Any]]) -> str:
         """The messages through the chat template; the tool is described by the page's own words."""

@@ -31,10 +31,6 @@ class Options:
     """Queries of a call that are searched, the first ones."""
     query_chars: int = 10_000
     """Characters of a query that are searched for."""
-    before: str = ""
-    """Text in front of the passages."""
-    after: str = ""
-    """Text behind them."""
     description: str = "Searches a collection of passages with several queries and returns the best passages of all."
     """Shown to models that choose functions by their schema."""
 
@@ -113,9 +109,8 @@ class Session:
             f"<doc{rank}>{' '.join(f'{hit.title} {hit.text}'.split()[: options.passage_words])}</doc{rank}>"
             for rank, hit in enumerate(hits, start=1)
         ]
-        text = "\n".join(part for part in (options.before, *shown, options.after) if part)
         data = {"queries": queries, "ids": [hit.id for hit in hits]}
-        return ToolResult(text=text, data=data, seconds=time.perf_counter() - started_s)
+        return ToolResult(text="\n".join(shown), data=data, seconds=time.perf_counter() - started_s)
 
     async def fork(self) -> "Session":
         """The same: a search keeps nothing."""

@@ -65,9 +65,9 @@ class Topic:
 
     @property
     def question(self) -> str:
-        """The topic as one question."""
+        """The topic in one sentence."""
         relation = _RELATIONS[self.kind, self.fact]
-        return f"Which {relation.subjects} are there {relation.phrase.format(x=' or '.join(self.targets))}?"
+        return f"Find {relation.subjects} {relation.phrase.format(x=' or '.join(self.targets))}."
 
     @property
     def pico(self) -> str:

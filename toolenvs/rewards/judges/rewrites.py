@@ -1,4 +1,4 @@
-"""The judge that searches with rewritten queries, in one turn or in two (Envs-aware information retrieval).
+"""The judge that searches with rewritten queries, in one turn or in two (arXiv:2606.16817).
 
 The policy writes queries between `<rewrite>` tags, as many as it likes; what they find is merged, each passage with its
 best score, and measured by nDCG. In one turn the response must be a thought and rewrites behind it, and nothing else.
@@ -101,7 +101,7 @@ class Judge:
         tags = (self._options.first, *([self._options.second] if self._options.second else []))
         turns = [rewrites(response, tag) for tag in tags]
         halves = sum(0.5 for queries in turns if queries)
-        format = halves if len(turns) == 2 else float(is_one_turn(response, tags[0]))
+        format = halves if len(turns) == 2 else float(is_one_turn("".join(moment.said), tags[0]))
         rankings = [await self._search(queries) for queries in turns] if format == 1 else []
         measures = tuple(ndcg(ranking, grades, k=self._options.k) for ranking in rankings)
         score = measures[-1] if measures else 0.0

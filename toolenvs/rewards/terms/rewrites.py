@@ -1,6 +1,7 @@
-"""The reward of Envs-aware information retrieval: nDCG of what the rewritten queries find, and a little for the format.
+"""The reward of environment-aware retrieval: nDCG of what the rewritten queries find, and a little for the format.
 
-Paid once, at the end. In one turn `gain` * nDCG + `format`, and nothing where the format fails. In two turns
+Paid once, at the end (arXiv:2606.16817 and its released `reward_function`). In one turn `gain` * nDCG + `format`, and
+nothing where the format fails. In two turns
 
     gain * (first * nDCG of the first turn + nDCG of the second) + format
 
