@@ -12,6 +12,8 @@ from toolenvs.errors import MissingExtraError
 
 TOKEN = "TOOLENVS_SANDBOX_TOKEN"
 """Environment variable that holds the token which clients of a sandbox must send."""
+_FIRST = "who when where what new first name time year world city book"
+"""A query of words that most English corpora have."""
 SEARCH_TOKEN = "TOOLENVS_SEARCH_TOKEN"
 """Of a search server."""
 
@@ -134,7 +136,7 @@ def search(
             retriever = shared.retriever(index, backend or None)
         else:
             retriever = retrieval.open(index, backend or None, **overrides(options))
-        retriever.search(["toolenvs"], settings.topk)  # compiles what is compiled, and fails before it serves
+        retriever.search([_FIRST], settings.topk)  # compiles what is compiled, and fails before it serves
         application = build(retriever, settings)
         typer.echo(f"serving {retriever.size} passages by {retriever.backend} on {run.url(listener)}")
         run.serve(application, listener, head_s=settings.body_s, grace_s=grace_s, quick=True)

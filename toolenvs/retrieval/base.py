@@ -40,6 +40,8 @@ class Retriever(ABC):
     """Number of passages."""
     workers: int = 1
     """Threads that `asearch` uses: 1 where a search holds the interpreter's lock anyway."""
+    in_memory: bool = False
+    """Whether a search waits for nothing: for no process, network or lock."""
 
     _executor: ThreadPoolExecutor | None = None
     _executor_pid: int = 0

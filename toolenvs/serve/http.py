@@ -69,10 +69,15 @@ async def body(request: Request, *, max_bytes: int, limit_s: float) -> bytes:
     received = bytearray()
     try:
         async with asyncio.timeout(limit_s):
-            async for chunk in request.stream():
-                received += chunk
+            more = True
+            while more:  # Request.stream does the same, at twice the cost
+                message = await request.receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnect
+                received += message.get("body", b"")
                 if len(received) > max_bytes:
                     raise too_big
+                more = message.get("more_body", False)
     except TimeoutError:
         raise Refused(408, f"the body did not arrive within {limit_s:g} s", _CLOSE) from None
     return bytes(received)

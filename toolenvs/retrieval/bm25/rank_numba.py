@@ -11,7 +11,10 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-_WINDOW = 1 << 14
+_WINDOW = 1 << 12
+"""Passages whose sums fit the processor's nearest cache."""
+_SPARSE = 8
+"""Of a window in which fewer than one passage in so many is touched, only those are looked at."""
 
 
 def best(
@@ -38,8 +41,7 @@ def best(
         k: rows wanted.
         size: number of passages.
     """
-    order = np.argsort(bounds, kind="stable")
-    found, values = _best(starts[order], ends[order], factors[order], bounds[order], rows, scores, rank, k, size)
+    found, values = _best(starts, ends, factors, bounds, rows, scores, rank, k, size)
     return found.tolist(), values.tolist()
 
 
@@ -70,13 +72,16 @@ def _sift(heap_rows: Any, heap_values: Any, rank: Any, at: Any, count: Any) -> N
 def _best(
     starts: Any, ends: Any, factors: Any, bounds: Any, rows: Any, scores: Any, rank: Any, k: Any, size: Any
 ) -> Any:
+    order = np.argsort(bounds, kind="mergesort")
+    starts, ends, factors, bounds = starts[order], ends[order], factors[order], bounds[order]
     terms = len(starts)
     cursors = starts.copy()
     below = np.zeros(terms + 1)  # below[t]: what terms 0 to t - 1 add at most
     for term in range(terms):
         below[term + 1] = below[term] + bounds[term]
     heap_rows, heap_values, count = np.empty(k, np.int32), np.empty(k, np.float32), 0
-    sums, seen = np.zeros(_WINDOW), np.empty(_WINDOW, np.int32)
+    sums, begun = np.zeros(_WINDOW), starts.copy()
+    seen, totals = np.empty(_WINDOW, np.int32), np.empty(_WINDOW)
     floor, first = 0.0, 0  # terms before `first` cannot bring a passage in by themselves
     base = 0
     while base < size:
@@ -90,18 +95,32 @@ def _best(
         stop, touched = min(base + _WINDOW, size), 0
         for term in range(first, terms):
             at, end, factor = cursors[term], ends[term], np.float64(factors[term])
+            begun[term] = at
             while at < end and rows[at] < stop:
-                row = rows[at] - base
-                if sums[row] == 0.0:
-                    seen[touched] = row
-                    touched += 1
-                sums[row] += factor * scores[at]
+                sums[rows[at] - base] += factor * scores[at]
                 at += 1
+            touched += at - begun[term]
             cursors[term] = at
-        order = np.sort(seen[:touched]) if first > 0 else seen[:touched]
-        for row in order:
-            total = sums[row]
-            sums[row] = 0.0
+        near = 0
+        if touched * _SPARSE > stop - base:
+            for row in range(stop - base):
+                if sums[row] > 0.0 and sums[row] + below[first] >= floor:
+                    seen[near], totals[near] = row, sums[row]
+                    near += 1
+            sums[: stop - base] = 0.0
+        else:
+            for term in range(first, terms):
+                for at in range(begun[term], cursors[term]):
+                    row = rows[at] - base
+                    if sums[row] > 0.0 and sums[row] + below[first] >= floor:
+                        seen[near], totals[near] = row, sums[row]
+                        near += 1
+                    sums[row] = 0.0
+            if first > 0:
+                order = np.argsort(seen[:near])
+                seen[:near], totals[:near] = seen[:near][order], totals[:near][order]
+        for place in range(near):
+            row, total = seen[place], totals[place]
             if total + below[first] < floor:
                 continue
             real, alive = row + base, True

@@ -57,6 +57,7 @@ class Http(Retriever):
     """
 
     backend = "http"
+    workers = 16
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ from toolenvs.serve.search.dialects import asearcher, gem, r1_searcher, search_r
 from toolenvs.serve.search.dialects.asked import Asked
 from toolenvs.serve.search.settings import Settings
 
-INDEX_HEADER = "X-Toolenvs-Index"
+INDEX_HEADER = "x-toolenvs-index"
 """Names the index of an answer, so that a client notices when another one stands behind the address."""
 _PREFIX = "toolenvs_search"
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -67,7 +67,7 @@ class _Server:
             metrics.Gauge(f"{_PREFIX}_running", "Batches that are searched now.", lambda: self._batches.running),
             metrics.Gauge(f"{_PREFIX}_queued", "Queries that wait now.", lambda: self._batches.queued),
         ]
-        self._index = {INDEX_HEADER: retriever.fingerprint}
+        self._index = (INDEX_HEADER.encode(), retriever.fingerprint.encode())
         guard = Guard(self._requests, settings.token)
         self._direct: dict[str, Handler] = {
             "/retrieve": guard("/retrieve", self.retrieve),
@@ -131,7 +131,7 @@ class _Server:
             pages = await self._batches.call(self._retriever.fetch, urls)
         except RetrievalError as error:
             raise Refused(503, str(error)) from error
-        return Response(asearcher.write(pages), headers=self._index, media_type="application/json")
+        return self._answer(asearcher.write(pages), "application/json")
 
     async def health(self, _: Request) -> Response:
         """What this server is and allows."""
@@ -181,7 +181,18 @@ class _Server:
             found = await _while_wanted(request, self._batches.search(client, asked.queries, asked.k))
         except RetrievalError as error:
             raise Refused(503, str(error)) from error
-        return Response(write(asked, found), headers=self._index, media_type=media_type)
+        return self._answer(write(asked, found), media_type)
+
+    def _answer(self, content: bytes, media_type: str) -> Response:
+        """Without what Starlette works out for each response anew."""
+        response = Response.__new__(Response)
+        response.status_code, response.body, response.background = 200, content, None
+        response.raw_headers = [
+            (b"content-length", str(len(content)).encode()),
+            (b"content-type", media_type.encode()),
+            self._index,
+        ]
+        return response
 
     def _searched(self, queries: int, seconds: float) -> None:
         self._queries.add(queries, source="index")

@@ -13,6 +13,8 @@ from toolenvs.retrieval import Hit, Retriever
 from toolenvs.serve.http import Refused
 
 T = TypeVar("T")
+_SHORT_S = 0.005
+"""A batch that takes less is searched on the event loop: handing it to a thread and back costs as much as a search."""
 Hits = list[Hit]
 Answer = list[Hits]
 
@@ -92,8 +94,10 @@ class Batches:
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="toolenvs-search")
         self._waiting: OrderedDict[str, deque[_Piece]] = OrderedDict()
         self._clients: Counter[str] = Counter()
-        self._typical_s = 0.001
-        """What a query takes."""
+        self._typical_s = 1.0
+        """What a query takes; nothing is known at first."""
+        self._due = False
+        """Whether a batch is going to be searched on the event loop."""
         self.running = 0
         """Batches."""
         self.queued = 0
@@ -154,6 +158,12 @@ class Batches:
         return Refused(status, f"{why}; try again later", {"Retry-After": str(after_s)})
 
     def _pump(self) -> None:
+        if self._due or not self._waiting:
+            return
+        if self._retriever.in_memory and self._typical_s * self._max_batch < _SHORT_S:
+            self._due = True
+            asyncio.get_running_loop().call_soon(self._here)  # when all requests that have come are read
+            return
         while self.running < self._threads and self._waiting:
             batch = self._next()
             if not batch:
@@ -162,6 +172,12 @@ class Batches:
             began_s = time.monotonic()
             work = asyncio.get_running_loop().run_in_executor(self._executor, self._work, batch)
             work.add_done_callback(functools.partial(self._done, batch, began_s))
+
+    def _here(self) -> None:
+        self._due = False
+        began_s, batch = time.monotonic(), self._next()
+        if batch:
+            self._finish(batch, began_s, self._work(batch))
 
     def _next(self) -> list[_Piece]:
         """The pieces of the next batch, one of each client in turn."""
@@ -222,15 +238,17 @@ class Batches:
 
     def _done(self, batch: list[_Piece], began_s: float, work: "asyncio.Future[list[Answer | Exception]]") -> None:
         self.running -= 1
+        if not work.cancelled():  # as when the server ends
+            self._finish(batch, began_s, work.result())
+
+    def _finish(self, batch: list[_Piece], began_s: float, answers: list[Answer | Exception]) -> None:
         size, seconds = sum(len(piece.queries) for piece in batch), time.monotonic() - began_s
         self._typical_s += 0.1 * (seconds / size - self._typical_s)
         for piece in batch:
             self._forget(piece.request.client, len(piece.queries))
-        if work.cancelled():  # the server ends
-            return
         self._watch.batch(size, seconds)
         self._pump()  # the next batch is searched while the answers to this one are written
-        for piece, answer in zip(batch, work.result(), strict=True):
+        for piece, answer in zip(batch, answers, strict=True):
             self._deliver(piece, answer)
 
     def _deliver(self, piece: _Piece, answer: Answer | Exception) -> None:
