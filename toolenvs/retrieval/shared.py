@@ -21,7 +21,7 @@ from toolenvs.retrieval.base import Retriever
 from toolenvs.world import World
 
 _WORLD = re.compile(r"world:(\d{1,7})(?::(\d{1,18}))?")
-_ABOUT_THE_WORLD = ("world", "topics")
+_ABOUT_THE_WORLD = ("world", "topics", "world_answers")
 """Generators whose tasks are about a world, of `passages` passages and of the seed `world`."""
 _FORM = 1
 """To be raised when worlds or their indexes change, so that none of before is used."""
@@ -48,7 +48,7 @@ def retriever(index: str, backend: str | None) -> Retriever:
 def disagrees(index: str, tasks: Mapping[str, Any]) -> str | None:
     """Why tasks about a fictional world cannot be answered from `index`: it is another world's."""
     read = _WORLD.fullmatch(index)
-    if read is None or tasks.get("set") not in ("world", "world_answers"):
+    if read is None or tasks.get("set") not in _ABOUT_THE_WORLD:
         return None
     asked = (tasks.get("passages", 1_000), tasks.get("world", 0))
     if asked == (int(read[1]), int(read[2] or 0)):
