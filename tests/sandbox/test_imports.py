@@ -32,7 +32,7 @@ def test_kinds() -> None:
     ("code", "expected"),
     [
         ("import scipy", "full"),
-        ("import numpy, scipy.special", "full"),
+        ("import numpy, scipy.special", "wide"),
         ("optimize = 1\nimport numpy", "full"),
         ("import pandas as pd", "wide"),
         ("import matplotlib.pyplot as plt", "wide"),

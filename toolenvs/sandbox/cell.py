@@ -1,6 +1,5 @@
 """The host's side of one cell: its three channels, and one run of a program as a state machine over them."""
 
-import contextlib
 import os
 import select
 import signal
@@ -15,6 +14,7 @@ from toolenvs.sandbox.cgroups import Slot, Slots
 from toolenvs.sandbox.limits import Limits
 from toolenvs.sandbox.result import Result, Status
 from toolenvs.sandbox.server import Server
+from toolenvs.sandbox.watch import Watch
 
 COME_UP_LIMIT_S = 30.0
 COPY_LIMIT_S = 3.0
@@ -38,11 +38,17 @@ class Cell:
         self.fresh = True
         """Whether no program ran in it yet."""
         self.closed = False
+        self.watch: Watch | None = None
+        """Where an event loop has it registered."""
+        self.channels, self.streams = select.poll(), select.poll()
+        self.open_streams = {self.out, self.err}
         self._slots = slots
-        self._watch: select.epoll | None = None
         self._closing = threading.Lock()
         for descriptor in channels:
             os.set_blocking(descriptor, False)
+            self.channels.register(descriptor, select.POLLIN)
+        for descriptor in self.open_streams:
+            self.streams.register(descriptor, select.POLLIN)
 
     @classmethod
     def spawn(cls, server: Server, *, forkable: bool = False, slots: Slots | None = None) -> "Cell":
@@ -89,9 +95,7 @@ class Cell:
                 copy.fresh = False
                 try:
                     header = wire.REQUEST.pack(wire.REQUEST_MAGIC, wire.BRANCH, 0, nonce, 0, 0.0, 0, 0, 0)
-                    self.control.sendall(header)
-                    # Apart from the header: descriptors are lost with the bytes that a plain read takes.
-                    socket.send_fds(self.control, [wire.HELLO], [*theirs, hello.fileno()])
+                    socket.send_fds(self.control, [header], [*theirs, hello.fileno()])
                 except OSError:
                     pass  # it is gone; reading its answer says so
             except BaseException:
@@ -112,26 +116,13 @@ class Cell:
         poll.register(self.control, select.POLLRDHUP)
         return not poll.poll(0)
 
-    def watch(self) -> int:
-        """A descriptor that is readable while any of its channels is.
-
-        Raises:
-            SandboxError: this process is out of descriptors.
-        """
-        if self._watch is None:
-            try:
-                self._watch = select.epoll()
-                for descriptor in (self.control.fileno(), self.out, self.err):
-                    self._watch.register(descriptor, select.EPOLLIN)
-            except OSError as error:
-                raise SandboxError(f"no descriptor to watch a cell by: {error.strerror} (raise `ulimit -n`)") from error
-        return self._watch.fileno()
-
-    def unwatch(self, descriptor: int) -> None:
-        """A channel has ended; `watch` is not about it any more."""
-        if self._watch is not None:
-            with contextlib.suppress(OSError):
-                self._watch.unregister(descriptor)
+    def ended(self, stream: int) -> None:
+        """Its standard output or error has ended: nobody waits for that any more."""
+        for poll in (self.streams, self.channels):
+            poll.unregister(stream)
+        if self.watch is not None:
+            self.watch.forget(stream)
+        self.open_streams.discard(stream)
 
     def ran_out_of_memory(self) -> bool:
         """Whether its control group met the limit on memory, and the kernel ended a process for that."""
@@ -161,8 +152,8 @@ class Cell:
             if self.closed:
                 return False
             self.closed = True
-        if self._watch is not None:
-            self._watch.close()
+        if self.watch is not None:
+            self.watch.leave(self)
         self.control.close()
         os.close(self.out)
         os.close(self.err)
@@ -191,8 +182,8 @@ def _channels() -> tuple[list[int], list[int]]:
 class Exchange:
     """One request to a cell and what comes back; does no waiting of its own.
 
-    Call `pump` whenever `waits_for` is ready, `expire` when `deadline` (monotonic) passes, until `pump` or `expire`
-    says that it is finished; then `conclude` gives the result. Total on hostile input.
+    Call `pump` whenever the cell's channels are ready, `expire` when `deadline` (monotonic) passes, until `pump` or
+    `expire` says that it is finished; then `conclude` gives the result. Total on hostile input.
     """
 
     def __init__(self, cell: Cell, limits: Limits, request: bytes, nonce: int, timeout_s: float) -> None:
@@ -203,6 +194,7 @@ class Exchange:
         self._timeout_s = timeout_s
         self._started_s = time.monotonic()
         self._answer = bytearray()
+        self._status = self._flags = 0
         self._body: list[bytes] = []  # the value, the error, the ends of stdout and stderr, the block of files
         self._files: dict[str, bytes] = {}
         self._streams = {cell.out: bytearray(), cell.err: bytearray()}
@@ -210,20 +202,13 @@ class Exchange:
         self._begun = False
         self._interrupted = False
         self._ending: Literal["", "answered", "left", "garbage", "flood", "timeout"] = ""
-        self._open = {cell.control.fileno(), cell.out, cell.err}
         # The program's time begins when its interpreter is there: waiting for that is not the program's doing.
         come_up_s = 0.0 if cell.greeted else COME_UP_LIMIT_S if cell.fresh else COPY_LIMIT_S
         self.deadline = self._started_s + max(timeout_s, come_up_s)
 
-    def waits_for(self) -> list[tuple[int, int]]:
-        """Descriptors and poll events."""
-        control = self.cell.control.fileno()
-        writing = select.POLLOUT if self._unsent else 0
-        return [(fd, select.POLLIN | (writing if fd == control else 0)) for fd in self._open]
-
     @property
     def sending(self) -> bool:
-        """Whether part of the request is still to be sent."""
+        """Whether part of the request is still to be sent, so that its channel has to be waited for as well."""
         return bool(self._unsent)
 
     @property
@@ -233,21 +218,19 @@ class Exchange:
 
     def pump(self) -> bool:
         """Move what can be moved without waiting; whether the exchange is finished."""
-        if self._begun and not self._ending:
-            self._send()
-            self._read_control()
-            for descriptor in self._streams:
-                self._read_stream(descriptor)
-        elif not self._begun:  # what answers may be there does not have to be asked for before it was waited for
+        if not self._begun:  # what answers may be there does not have to be asked for before it was waited for
             self._begun = True
             self._send()
+        elif not self._ending:
+            self._send()
+            self._read_control()
+            self._read_streams()  # last: what was written before an answer is there when the answer is
         return bool(self._ending)
 
     def expire(self) -> bool:
         """The deadline has passed: interrupt the program, the second time give up; whether it is finished."""
         if self._interrupted or self._unsent or not self.cell.greeted:
-            for descriptor in self._streams:
-                self._read_stream(descriptor)
+            self._read_streams()
             self._ending = "timeout"
             return True
         self._interrupted = True
@@ -268,18 +251,17 @@ class Exchange:
         truncated = False
         files: dict[str, bytes] = {}
         exit_code: int | None = None
-        late = f"TimeoutError: the program ran longer than {self._timeout_s:g} s"
         if self._ending == "answered":
             status, truncated, value, error = self._parsed()
             files = self._files
             if self._interrupted:
-                status, error, value = "timeout", late, None
+                status, error, value = "timeout", self._late(), None
         elif self._ending == "timeout":
             self.cell.kill()
             if failed:
                 self.cell.server.dead = True
                 raise SandboxError(f"a cell of the local sandbox did not come up within {COME_UP_LIMIT_S:g} s")
-            status, error = "timeout", late
+            status, error = "timeout", self._late()
         elif self._ending == "flood":
             self.cell.kill()
             status, truncated, error = "output", True, "the program was stopped: too much output"
@@ -311,8 +293,10 @@ class Exchange:
         """After a request to branch: why it was refused, or None."""
         if self._ending != "answered":
             return "the interpreter ended"
-        status = wire.ANSWER.unpack_from(self._answer)[2]
-        return None if status == wire.OK else self._body[1].decode("utf-8", "replace") or "refused"
+        return None if self._status == wire.OK else self._body[1].decode("utf-8", "replace") or "refused"
+
+    def _late(self) -> str:
+        return f"TimeoutError: the program ran longer than {self._timeout_s:g} s"
 
     def _text(self) -> tuple[str, str]:
         late = self._body[2:4] if self._ending == "answered" else (b"", b"")
@@ -321,21 +305,14 @@ class Exchange:
         )
         return out, err
 
-    def _divide(self, sizes: list[int]) -> None:
-        at = wire.ANSWER.size
-        for size in sizes:
-            self._body.append(bytes(self._answer[at : at + size]))
-            at += size
-
     def _parsed(self) -> tuple[Status, bool, str | None, str | None]:
-        _, _, status, flags, *_ = wire.ANSWER.unpack_from(self._answer)
-        value, error = (part.decode("utf-8", "replace") for part in self._body[:2])
+        value, error = self._body[0].decode("utf-8", "replace"), self._body[1].decode("utf-8", "replace")
         limit = self._limits.output_chars
         return (
-            _STATUS.get(status, "crashed"),
-            bool(flags & wire.TRUNCATED) or len(value) > limit,
-            value[:limit] if flags & wire.HAS_VALUE else None,
-            error[: wire.MAX_ERROR_CHARS] if flags & wire.HAS_ERROR else None,
+            _STATUS.get(self._status, "crashed"),
+            bool(self._flags & wire.TRUNCATED) or len(value) > limit,
+            value[:limit] if self._flags & wire.HAS_VALUE else None,
+            error[: wire.MAX_ERROR_CHARS] if self._flags & wire.HAS_ERROR else None,
         )
 
     def _send(self) -> None:
@@ -350,7 +327,8 @@ class Exchange:
             self._unsent = self._unsent[sent:]
 
     def _read_control(self) -> None:
-        while not self._ending:
+        data = b""
+        while not self._ending and len(data) in (0, _READ_BYTES):  # after less there was no more
             try:
                 data = self.cell.control.recv(_READ_BYTES)
             except BlockingIOError:
@@ -370,35 +348,43 @@ class Exchange:
     def _check(self) -> None:
         if len(self._answer) < wire.ANSWER.size:
             return
-        magic, nonce, status, _, *sizes = wire.ANSWER.unpack_from(self._answer)
+        magic, nonce, self._status, self._flags, *sizes = wire.ANSWER.unpack_from(self._answer)
         size = wire.ANSWER.size + sum(sizes)
         if (
             magic != wire.ANSWER_MAGIC
             or nonce != self._nonce
-            or status > wire.REFUSED
+            or self._status > wire.REFUSED
             or max(sizes[:-1]) > self._max_bytes
             or sizes[-1] > outputs.MAX_PACKED_BYTES
             or len(self._answer) > size
         ):
             self._ending = "garbage"
         elif len(self._answer) == size:
-            self._divide(sizes)
+            whole, at = bytes(self._answer), wire.ANSWER.size
+            for part in sizes:
+                self._body.append(whole[at : at + part])
+                at += part
             try:
                 self._files = outputs.unpack(self._body[4])
                 self._ending = "answered"
             except ValueError:
                 self._ending = "garbage"
 
+    def _read_streams(self) -> None:
+        for descriptor, _ in self.cell.streams.poll(0):
+            self._read_stream(descriptor)
+
     def _read_stream(self, descriptor: int) -> None:
         stream = self._streams[descriptor]
-        while descriptor in self._open:
+        data = b""
+        while len(data) in (0, _READ_BYTES):  # after less the pipe was empty
             try:
                 data = os.read(descriptor, _READ_BYTES)
             except BlockingIOError:
                 return
             if not data:
-                self._open.discard(descriptor)
-                self.cell.unwatch(descriptor)
+                self.cell.ended(descriptor)
+                return
             stream += data
             if len(stream) > self._max_bytes:
                 self._ending = "flood"

@@ -52,8 +52,10 @@ def block(files: Mapping[str, bytes] | None, tier: str) -> bytes:
     Raises:
         ConfigError: `check` refuses them, or nothing can be written in that tier.
     """
+    if not files:
+        return b""
     checked = check(files)
-    if checked and tier == "fork":
+    if tier == "fork":
         raise ConfigError(
             f"sandbox: the file {next(iter(checked))!r} cannot be put there: in the fork tier programs have no folder; "
             "ask for min_isolation='namespace', or give the data on standard input"

@@ -7,6 +7,7 @@ import ctypes
 import errno
 import os
 import platform
+from collections.abc import Callable
 
 from toolenvs.sandbox.syscalls import numbers
 
@@ -154,6 +155,29 @@ def fork_sibling(thread_id_at: int) -> int:
     if pid < 0:
         raise OSError(error, f"clone: {os.strerror(error)}")
     return pid
+
+
+class _ArenaAllocator(ctypes.Structure):
+    """PyObjectArenaAllocator."""
+
+    _fields_ = (("ctx", ctypes.c_void_p), ("alloc", ctypes.c_void_p), ("free", ctypes.c_void_p))
+
+
+_ARENA_BYTES = 1 << 20  # ARENA_SIZE of CPython since 3.10
+
+
+def arenas_on_the_heap() -> Callable[[], None]:
+    """Have Python's allocator take its memory from the end of the heap; what is returned has it do as before.
+
+    By itself it takes it in small pieces between the libraries, none of which a huge page can hold.
+    """
+    own = _ArenaAllocator()
+    ctypes.pythonapi.PyObject_GetArenaAllocator(ctypes.byref(own))
+    sbrk = ctypes.cast(_libc.sbrk, ctypes.c_void_p).value
+    # It calls alloc(ctx, size) with the one size that it knows: sbrk(ctx) is that.
+    heap = _ArenaAllocator(_ARENA_BYTES, sbrk, own.free)
+    ctypes.pythonapi.PyObject_SetArenaAllocator(ctypes.byref(heap))
+    return lambda: ctypes.pythonapi.PyObject_SetArenaAllocator(ctypes.byref(own))
 
 
 def collapse(start: int, length: int) -> None:

@@ -2,8 +2,8 @@
 
 import asyncio
 import os
-import secrets
 import select
+import struct
 import sys
 import threading
 import time
@@ -20,6 +20,7 @@ from toolenvs.sandbox.cell import COPY_LIMIT_S, Cell, Exchange, request
 from toolenvs.sandbox.pool import Pool
 from toolenvs.sandbox.result import Result
 from toolenvs.sandbox.turnstile import Turnstile, caller
+from toolenvs.sandbox.watch import Watch
 
 TIERS = ("fork", "namespace", "hardened")
 """From the weakest to the strongest."""
@@ -211,7 +212,7 @@ class LocalBox(base.Box):
         *,
         final: bool,
     ) -> Exchange:
-        nonce = secrets.randbits(64)
+        nonce = _nonce()
         limit_s = self.limits.timeout_s if timeout_s is None else timeout_s
         if cell.fresh:
             seed = self.seed if seed is None else seed
@@ -334,7 +335,7 @@ class LocalSession(base.Session):
             raise ForkError(f"the local sandbox refuses every fork {why}: replay the programs")
 
     def _begin_copy(self, cell: Cell) -> tuple[Cell, Exchange]:
-        nonce = secrets.randbits(64)
+        nonce = _nonce()
         copy = cell.begin_copy(nonce)
         return copy, Exchange(cell, self._box.limits, b"", nonce, COPY_LIMIT_S)
 
@@ -427,11 +428,23 @@ def _try_out(pool: Pool, slots: cgroups.Slots, chosen: limits.Limits) -> None:
     """
     cell = pool.take()
     try:
-        nonce = secrets.randbits(64)
+        nonce = _nonce()
         message = request("", "", nonce=nonce, timeout_s=chosen.timeout_s, seed=0, final=True)
         _drive(Exchange(cell, chosen, message, nonce, chosen.timeout_s))
     finally:
         cell.kill()
+
+
+_NONCES: list[int] = []
+
+
+def _nonce() -> int:
+    """A number of 64 bits that nobody can guess; asked of the kernel by the dozen."""
+    while True:
+        try:
+            return _NONCES.pop()
+        except IndexError:
+            _NONCES.extend(struct.unpack("<64Q", os.urandom(512)))
 
 
 async def _finish_first(work: "asyncio.Future[Any]") -> None:
@@ -453,84 +466,27 @@ async def _take(pool: Pool, *, forkable: bool = False) -> Cell:
 
 def _drive(exchange: Exchange) -> Result:
     """Carry an exchange through in this thread."""
-    poll = select.poll()
-    watched: dict[int, int] = {}
-    while not exchange.pump():
-        wanted = dict(exchange.waits_for())
-        if wanted != watched:
-            for descriptor in watched.keys() - wanted.keys():
-                poll.unregister(descriptor)
-            for descriptor, events in wanted.items():
-                poll.register(descriptor, events)
-            watched = wanted
-        left_s = exchange.deadline - time.monotonic()
-        if left_s > 0 and poll.poll(left_s * 1000 + 1):
-            continue
-        if exchange.pump() or (time.monotonic() >= exchange.deadline and exchange.expire()):
-            break
+    poll, control = exchange.cell.channels, exchange.cell.control.fileno()
+    writing = False
+    try:
+        while not exchange.pump():
+            if exchange.sending != writing:
+                writing = exchange.sending
+                poll.modify(control, select.POLLIN | (select.POLLOUT if writing else 0))
+            left_s = exchange.deadline - time.monotonic()
+            if left_s > 0 and poll.poll(left_s * 1000 + 1):
+                continue
+            if exchange.pump() or (time.monotonic() >= exchange.deadline and exchange.expire()):
+                break
+    finally:
+        if writing:
+            poll.modify(control, select.POLLIN)
     return exchange.conclude()
 
 
 async def _adrive(exchange: Exchange) -> Result:
     """Carry an exchange through in the running loop."""
-    loop = asyncio.get_running_loop()
-    finished: asyncio.Future[None] = loop.create_future()
-    control, watched = exchange.cell.control.fileno(), exchange.cell.watch()
-    timer: asyncio.TimerHandle | None = None
-    planned_s = 0.0
-    writing = False
-
-    def plan() -> None:
-        nonlocal timer, planned_s
-        if timer is not None:
-            timer.cancel()
-        planned_s = exchange.deadline
-        timer = loop.call_at(loop.time() + planned_s - time.monotonic(), expire)
-
-    def step() -> None:
-        nonlocal writing
-        if finished.done():
-            return
-        try:
-            done = exchange.pump()
-        except BaseException as error:
-            finished.set_exception(error)
-            return
-        if done:
-            finished.set_result(None)
-            return
-        if exchange.sending != writing:
-            writing = exchange.sending
-            if writing:
-                loop.add_writer(control, step)
-            else:
-                loop.remove_writer(control)
-        if exchange.deadline != planned_s:
-            plan()
-
-    def expire() -> None:
-        if finished.done():
-            return
-        try:
-            done = exchange.pump() or (time.monotonic() >= exchange.deadline and exchange.expire())
-        except BaseException as error:
-            finished.set_exception(error)
-            return
-        if done:
-            finished.set_result(None)
-        else:
-            plan()
-
-    loop.add_reader(watched, step)
-    try:
-        step()
-        await finished
-    finally:
-        if timer is not None:
-            timer.cancel()
-        loop.remove_reader(watched)
-        if writing:
-            loop.remove_writer(control)
+    await Watch.of_running_loop().drive(exchange)
     if not exchange.must_wait:
         return exchange.conclude()
     ending = asyncio.ensure_future(asyncio.to_thread(exchange.conclude))

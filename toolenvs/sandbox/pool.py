@@ -82,9 +82,12 @@ class Pool:
             living = [server for server in self._servers if server.running]
             if not living:
                 continue
-            server = min(living, key=lambda server: server.live)
-            if server.live >= 1 and len(living) < self._max_servers:
-                self._grow()
+            if forkable:  # sessions last: of one server, all of them share its memory, a megabyte less for each
+                server = living[0]
+            else:
+                server = min(living, key=lambda server: server.live)
+                if server.live >= 1 and len(living) < self._max_servers:
+                    self._grow()
             try:
                 return Cell.spawn(server, forkable=forkable, slots=self._slots)
             except SandboxError:

@@ -9,7 +9,7 @@ import errno
 import fcntl
 import struct
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 
 from toolenvs.sandbox import kernel
 from toolenvs.sandbox.syscalls import AUDIT_ARCH, numbers
@@ -259,10 +259,16 @@ def only_signal_nobody() -> bytes:
 
 def install(filter_code: bytes, *, listener: bool = False) -> int:
     """Load a filter for good; the descriptor of its listener, or 0."""
-    buffer = ctypes.create_string_buffer(filter_code, len(filter_code))
-    instructions = len(filter_code) // 8
-    argument = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", instructions, ctypes.addressof(buffer)), 16)
+    _, argument = prepared(filter_code)
     return kernel.syscall("seccomp", _SET_MODE_FILTER, _NEW_LISTENER if listener else 0, argument)
+
+
+@lru_cache(maxsize=8)
+def prepared(filter_code: bytes) -> tuple[ctypes.Array[ctypes.c_char], ctypes.Array[ctypes.c_char]]:
+    """A filter as the kernel takes it: its instructions, and a struct sock_fprog; asked for early, it is there."""
+    instructions = ctypes.create_string_buffer(filter_code, len(filter_code))
+    program = struct.pack("HxxxxxxQ", len(filter_code) // 8, ctypes.addressof(instructions))
+    return instructions, ctypes.create_string_buffer(program, len(program))
 
 
 def _segments(answers: dict[int, list[bytes]], otherwise: list[bytes]) -> list[tuple[int, list[bytes]]]:

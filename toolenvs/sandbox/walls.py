@@ -113,7 +113,8 @@ class Walls:
         shown = (path.split("/") for path in (*plan["readable"], *plan["packages"]) if path.startswith("/tmp/"))
         self._below_tmp = sorted({"/".join(parts[:3]) for parts in shown})  # an environment that a cell's /tmp covers
         self._plan_limits(pages * os.sysconf("SC_PAGE_SIZE") + plan["memory_mb"] * _MB)
-        seccomp.ask_before_forking(), seccomp.only_signal_nobody()  # made once, for every cell
+        for every_cell in (seccomp.ask_before_forking(), seccomp.only_signal_nobody()):
+            seccomp.prepared(every_cell)
         # These need not wait for the cell: a child has its parent's. Nothing here executes another program.
         os.umask(0o077)
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)

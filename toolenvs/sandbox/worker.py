@@ -4,6 +4,7 @@ Everything here shares an interpreter with the program, so nothing here is trust
 """
 
 import _thread
+import array
 import ast
 import atexit
 import builtins
@@ -20,65 +21,72 @@ import threading
 import time
 import traceback
 import types
-from typing import Any
+from typing import Any, cast
 
 from toolenvs.sandbox import kernel, seccomp, wire
 from toolenvs.sandbox.outputs import Outputs
 
 CONTROL_FD = 3
 _BUFFER_BYTES = 8_192
+_DESCRIPTORS_BYTES = socket.CMSG_SPACE(4 * array.array("i").itemsize)  # of a copy: its channels, and its hello
+_SIGNALS = signal.valid_signals()
 _COPY_PREFIX = ".copy-"
 _HERE = os.path.dirname(__file__)
 _REHEARSAL = ("import math\nprint(math.pi)\nprint(1, end='')\n'None'", "1 / 0", *["print(0)"] * 20, "1 +")
 
 
-class Stream(io.TextIOBase):
-    """Standard output or error: block buffered, cut after a number of characters."""
-
-    encoding = "utf-8"
-    errors = "backslashreplace"
+class Channel(io.RawIOBase):
+    """What is beneath standard output or error: gathers bytes for the pipe, up to a number of characters a run."""
 
     def __init__(self, descriptor: int, max_chars: int) -> None:
         self._descriptor = descriptor
-        self._left = max_chars
+        self._max_chars = max_chars
+        self.lock = _thread.RLock()  # programs print from threads, and from signal handlers within a print
         self._pending = bytearray()
-        self._lock = _thread.RLock()  # programs print from threads, and from signal handlers within a print
+        self.keeping = False
+        """Whether what is pending waits for the answer instead of going into the pipe."""
+        self.begin()
+
+    def begin(self) -> None:
+        """Make room for the output of one more run."""
+        self.left = self._max_chars
         self.truncated = False
-        self.buffer = Bytes(self)
 
-    def write(self, text: str, /) -> int:
-        """Write `text`, or as much as the cap leaves room for."""
-        if not isinstance(text, str):
-            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
-        if self.closed:
-            raise ValueError("I/O operation on closed file.")
-        self.put(text[: self._left].encode("utf-8", "backslashreplace"), len(text))
-        return len(text)
-
-    def put(self, data: bytes, chars: int) -> None:
-        """Append bytes that stand for `chars` characters of the cap."""
-        with self._lock:
-            if chars > self._left:
-                self.truncated = True
-            self._left = max(self._left - chars, 0)
-            self._pending += data
+    def write(self, data: Any, /) -> int:
+        """Append bytes, or as many of them as there is room for."""
+        piece = bytes(data)
+        with self.lock:
+            if len(piece) > self.left or not piece.isascii():
+                piece = self._fitting(piece)
+            else:
+                self.left -= len(piece)
+            self._pending += piece
             if len(self._pending) >= _BUFFER_BYTES:
-                self.flush()
+                self._hand_over()
+        return memoryview(data).nbytes
 
-    def room(self) -> int:
-        """Characters that may still be written."""
-        return self._left
+    def _fitting(self, piece: bytes) -> bytes:
+        text = piece.decode("utf-8", "replace")
+        if len(text) > self.left:
+            self.truncated = True
+            piece = text[: self.left].encode()
+        self.left = max(self.left - len(text), 0)
+        return piece
+
+    def _hand_over(self) -> None:
+        while self._pending:
+            written = os.write(self._descriptor, self._pending)
+            del self._pending[:written]
 
     def flush(self) -> None:
         """Hand what is pending to the pipe."""
-        with self._lock:
-            while self._pending:
-                written = os.write(self._descriptor, bytes(self._pending))
-                del self._pending[:written]
+        if self._pending and not self.keeping:
+            with self.lock:
+                self._hand_over()
 
     def take(self) -> bytes:
-        """What is pending, which is then no longer: the last of a program's output travels with its answer."""
-        with self._lock:
+        """What is pending, which is then no longer."""
+        with self.lock:
             data = bytes(self._pending)
             self._pending.clear()
             return data
@@ -91,30 +99,76 @@ class Stream(io.TextIOBase):
         """True."""
         return True
 
-    def isatty(self) -> bool:
-        """False."""
-        return False
 
+class Text(io.TextIOWrapper):
+    """The text face of a `Channel`. By itself Python 3.11 loses or doubles what threads write at the same time."""
 
-class Bytes(io.RawIOBase):
-    """The bytes beneath a `Stream`."""
+    def __init__(self, channel: Channel) -> None:
+        super().__init__(cast(Any, channel), "utf-8", "backslashreplace")
+        self._lock = channel.lock
 
-    def __init__(self, text: Stream) -> None:
-        self._text = text
-
-    def write(self, data: Any, /) -> int:
-        """Write bytes, or as many as the cap leaves room for."""
-        view = memoryview(data).cast("B")
-        self._text.put(bytes(view[: self._text.room()]), len(view))
-        return len(view)
+    def write(self, text: str, /) -> int:
+        """Write `text`."""
+        with self._lock:
+            return super().write(text)
 
     def flush(self) -> None:
-        """Hand what is pending to the pipe."""
-        self._text.flush()
+        """Hand what is pending to the channel, and have it do so to the pipe."""
+        with self._lock:
+            super().flush()
 
-    def writable(self) -> bool:
-        """True."""
-        return True
+
+class Stream:
+    """Standard output or error. It stays the same from run to run, for what holds on to it, such as log handlers."""
+
+    def __init__(self, descriptor: int, max_chars: int) -> None:
+        self._opening = descriptor, max_chars
+        self._open()
+
+    def _open(self) -> None:
+        self._channel = Channel(*self._opening)
+        self._text = Text(self._channel)
+
+    def begin(self) -> io.TextIOWrapper:
+        """What the next program writes to."""
+        if not _usable(self._text):
+            self._open()
+        self._channel.begin()
+        return self._text
+
+    @property
+    def truncated(self) -> bool:
+        """Whether output of this run was left out; exact once it was taken."""
+        return self._channel.truncated
+
+    def write(self, text: str) -> None:
+        """Write behind the program's own output, however that left the stream."""
+        if not _usable(self._text):
+            self._open()
+        self._text.write(text[: self._channel.left + 1])
+        self._settle()
+
+    def take(self) -> bytes:
+        """What is pending, which is then no longer: the last of a program's output travels with its answer."""
+        self._settle()
+        return self._channel.take()
+
+    def _settle(self) -> None:
+        """Bring everything that was written into the channel, and no further."""
+        self._channel.keeping = True
+        try:
+            self._text.flush()
+        except ValueError:  # the program closed it, or took its bytes away
+            pass
+        finally:
+            self._channel.keeping = False
+
+
+def _usable(text: io.TextIOWrapper) -> bool:
+    try:
+        return not text.closed
+    except ValueError:
+        return False
 
 
 class Worker:
@@ -127,6 +181,10 @@ class Worker:
         self._cells = 0
         self._thread_id_at = kernel.thread_id_address()
         self._control: socket.socket
+        self._inbox = b""
+        self._descriptors: list[int] = []
+        self._out, self._err = Stream(1, output_chars), Stream(2, output_chars)
+        self._empty = _input(b"")
         self._main = types.ModuleType("__main__")
         self._main.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = self._main
@@ -141,12 +199,13 @@ class Worker:
         streams = sys.stdin, sys.stdout, sys.stderr
         scope = self._main.__dict__
         untouched = set(scope)
-        header = wire.REQUEST.pack(wire.REQUEST_MAGIC, wire.RUN, 0, 0, 0, 60.0, 0, 0, 0)
-        for code in programs:
-            _, _, flags, _, seed, timeout_s, *_ = wire.REQUEST.unpack(header)
-            reseed(seed)
-            status, truncated, value, error, out, err, files = self._run(code, b"", timeout_s, bool(flags))
-            _frame(0, status, truncated, value, error, out, err, files)
+        host, self._control = socket.socketpair()
+        with host, self._control:
+            for code in programs:
+                header = wire.REQUEST.pack(wire.REQUEST_MAGIC, wire.RUN, wire.SEED, 0, 0, 60.0, len(code), 0, 0)
+                host.sendall(header + code.encode())
+                self._turn()
+                host.recv(_BUFFER_BYTES)
         sys.stdin, sys.stdout, sys.stderr = streams
         for name in set(scope) - untouched:  # or a program would find what it has not imported
             del scope[name]
@@ -156,28 +215,43 @@ class Worker:
 
     def serve(self) -> None:
         """Answer requests until the channel ends."""
-        self._control = socket.socket(fileno=CONTROL_FD)
         signal.signal(signal.SIGINT, self._interrupt)
         self.rehearse(_REHEARSAL[:1])
+        self._control = socket.socket(fileno=CONTROL_FD)
         self._control.sendall(wire.HELLO)
         while True:
-            header = self._read(wire.REQUEST.size)
-            _, operation, flags, nonce, seed, timeout_s, *sizes = wire.REQUEST.unpack(header)
-            if operation == wire.BRANCH:
-                self._branch(nonce)
-                continue
-            code = self._read(sizes[0]).decode("utf-8", "replace")
-            stdin = self._read(sizes[1])
-            obstacle = self._outputs.put(self._read, sizes[2])
-            if obstacle:
-                self._answer(nonce, wire.ERROR, False, None, obstacle)
-                continue
-            if flags & wire.SEED:
-                reseed(seed)
-            self._answer(nonce, *self._run(code, stdin, timeout_s, bool(flags & wire.FINAL)))
+            self._turn()
+
+    def _turn(self) -> None:
+        """Answer one request."""
+        self._receive()
+        header = self._read(wire.REQUEST.size)
+        _, operation, flags, nonce, seed, timeout_s, *sizes = wire.REQUEST.unpack(header)
+        if operation == wire.BRANCH:
+            self._branch(nonce)
+            return
+        code = self._read(sizes[0]).decode("utf-8", "replace")
+        stdin = self._read(sizes[1])
+        obstacle = self._outputs.put(self._read, sizes[2])
+        if obstacle:
+            self._answer(nonce, wire.ERROR, False, None, obstacle)
+            return
+        if flags & wire.SEED:
+            reseed(seed)
+        self._answer(nonce, *self._run(code, stdin, timeout_s, bool(flags & wire.FINAL)))
+
+    def _receive(self) -> None:
+        """Take what has come of the next request, most often all of it."""
+        while len(self._inbox) < wire.REQUEST.size:
+            piece, extra, _, _ = self._control.recvmsg(_BUFFER_BYTES, _DESCRIPTORS_BYTES)
+            if not piece:
+                os._exit(0)
+            self._inbox += piece
+            for _, _, data in extra:
+                self._descriptors += array.array("i", data)
 
     def _read(self, size: int) -> bytes:
-        data = b""
+        data, self._inbox = self._inbox[:size], self._inbox[size:]
         while len(data) < size:
             piece = self._control.recv(min(size - len(data), 1 << 20))
             if not piece:
@@ -202,10 +276,13 @@ class Worker:
             its files.
         """
         self._cells += 1
-        out, err = Stream(1, self._output_chars), Stream(2, self._output_chars)
-        sys.stdout = sys.__stdout__ = out  # type: ignore[misc,assignment]
-        sys.stderr = sys.__stderr__ = err  # type: ignore[misc,assignment]
-        sys.stdin = sys.__stdin__ = io.TextIOWrapper(io.BytesIO(stdin), "utf-8", "replace")  # type: ignore[misc]
+        out, err = self._out, self._err
+        sys.stdout = sys.__stdout__ = out.begin()  # type: ignore[misc]
+        sys.stderr = sys.__stderr__ = err.begin()  # type: ignore[misc]
+        if stdin or not _usable(self._empty):
+            sys.stdin = sys.__stdin__ = _input(stdin)  # type: ignore[misc]
+        else:
+            sys.stdin = sys.__stdin__ = self._empty  # type: ignore[misc]
         value: str | None = None
         failure: BaseException | None = None
         status, error = wire.OK, None
@@ -234,10 +311,11 @@ class Worker:
         finally:
             self._interruptible_s = float("inf")
         failure = None
+        printed, complained = out.take(), err.take()
         truncated = out.truncated or err.truncated or files_lost
         if value is not None and len(value) > self._output_chars:
             value, truncated = value[: self._output_chars], True
-        return status, truncated, value, error, out.take(), err.take(), files
+        return status, truncated, value, error, printed, complained, files
 
     def _execute(self, code: str) -> str | None:
         name = f"<cell {self._cells}>"
@@ -253,7 +331,7 @@ class Worker:
 
     def _branch(self, nonce: int) -> None:
         """Copy this interpreter; the copy serves on the channels that came with the request."""
-        _, descriptors, _, _ = socket.recv_fds(self._control, 1, 4)
+        descriptors, self._descriptors = self._descriptors, []
         control, out, err, hello = descriptors
         obstacle = _obstacle(set(descriptors))
         if obstacle:
@@ -262,9 +340,7 @@ class Worker:
             self._answer(nonce, wire.REFUSED, False, None, obstacle)
             return
         state = random.getstate()  # Python reseeds its own stream in a forked child; NumPy's is carried as it is
-        signals = signal.pthread_sigmask(
-            signal.SIG_BLOCK, signal.valid_signals()
-        )  # none may interrupt an admitted fork
+        signals = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # none may interrupt an admitted fork
         try:
             # The fork server is the copy's parent, as it is this process's: so it knows the copy's fate.
             copied = kernel.fork_sibling(self._thread_id_at)
@@ -279,6 +355,7 @@ class Worker:
             for descriptor in descriptors:
                 os.close(descriptor)
             self._answer(nonce, wire.OK)
+            _clear_folders()
             return
         for source, target in ((control, CONTROL_FD), (out, 1), (err, 2)):
             os.dup2(source, target)
@@ -286,11 +363,14 @@ class Worker:
         seccomp.install(seccomp.only_signal_nobody())
         signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         random.setstate(state)
-        _own_folder()
-        self._outputs.folder = os.getcwd()
+        self._outputs.folder = _own_folder()
         os.write(hello, wire.HELLO)
         os.close(hello)
         self._control.sendall(wire.HELLO)
+
+
+def _input(data: bytes) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(data), "utf-8", "replace")
 
 
 def _compiled(code: str, name: str) -> tuple[types.CodeType | None, types.CodeType | None]:
@@ -341,21 +421,32 @@ def reseed(seed: int) -> None:
         numpy.random.seed(seed % 2**32)
 
 
-def _own_folder() -> None:
-    """Make relative names this copy's own; remove what copies that have ended left."""
+def _own_folder() -> str:
+    """Make relative names this copy's own."""
+    folder = f"/tmp/{_COPY_PREFIX}{os.getpid()}"
+    try:
+        os.mkdir(folder)
+    except FileExistsError:  # of one that had this number before
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder, exist_ok=True)
+    os.chdir(folder)
+    return folder
+
+
+def _clear_folders() -> None:
+    """Remove what copies that have ended left."""
     for name in os.listdir("/tmp"):
         if name.startswith(_COPY_PREFIX) and not os.path.exists(f"/proc/{name.removeprefix(_COPY_PREFIX)}"):
             shutil.rmtree(f"/tmp/{name}", ignore_errors=True)
-    folder = f"/tmp/{_COPY_PREFIX}{os.getpid()}"
-    os.makedirs(folder, exist_ok=True)
-    os.chdir(folder)
 
 
 def _obstacle(expected: set[int]) -> str | None:
     """What makes this interpreter impossible to copy faithfully, or None."""
-    if not os.path.exists("/proc/self/task"):
+    try:
+        tasks = os.listdir("/proc/self/task")
+    except OSError:
         return "there is no /proc here to find out what it holds"
-    if _thread._count() or threading.active_count() > 1 or len(os.listdir("/proc/self/task")) > 1:
+    if _thread._count() or len(tasks) > 1:
         return "the program holds threads"
     for name in map(int, os.listdir("/proc/self/fd")):
         if name > CONTROL_FD and name not in expected and os.path.exists(f"/proc/self/fd/{name}"):

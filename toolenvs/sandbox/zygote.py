@@ -5,6 +5,7 @@ control socket does, and its cells end with it.
 """
 
 import atexit
+import bisect
 import contextlib
 import gc
 import importlib
@@ -18,6 +19,8 @@ import struct
 import sys
 import time
 import traceback
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from toolenvs.sandbox import kernel, seccomp, wire, worker
@@ -27,6 +30,7 @@ _CONTROL_FD = 3
 _MAX_FDS = 8  # three channels, and the files of as many control groups as there may be
 _CREDENTIALS = struct.Struct("3i")  # struct ucred: pid, uid, gid
 _HUGE_BYTES = 2 << 20
+_MAX_HOLES = 200_000  # of one size
 _EXITING = 0x4  # PF_EXITING, of a task's flags
 _HELLO_LIMIT_S = 1.0  # for a copy that was ordered to end before it said who it is
 
@@ -352,6 +356,30 @@ def _preload(plan: Plan) -> None:
     exec(compile(plan["warm_up"], "<warm-up>", "exec"), {"__name__": "__warm_up__"})
 
 
+def _fill_holes() -> list[object]:
+    """Occupy what is free between the objects that are there; to be kept for ever.
+
+    Else each cell would put its own objects into holes all over the heap, and have as many pages copied for that.
+    """
+    with open("/proc/self/maps") as file:
+        spans = sorted(tuple(int(end, 16) for end in line.split()[0].split("-")) for line in file)
+    starts = [span[0] for span in spans]
+    filling: list[object] = []
+    # One maker for each size that Python's allocator knows: 16 bytes, 32, then up to 512.
+    makers: list[Callable[[], object]] = [
+        object,
+        lambda: float(len(filling)),
+        *(partial(bytes, more) for more in range(15, 480, 16)),
+    ]
+    for make in makers:
+        for _ in range(_MAX_HOLES):
+            filling.append(make())
+            at = id(filling[-1])
+            if at >= spans[bisect.bisect(starts, at) - 1][1]:
+                break  # this one lies in memory that was added for it
+    return filling
+
+
 def _collapse_heap() -> None:
     """Put the heap on huge pages where the kernel can: each fork then copies fewer page-table entries."""
     with contextlib.suppress(OSError):
@@ -395,6 +423,7 @@ def main() -> None:
     try:
         walls = Walls(plan)
         walls.around_server()
+        own_allocator = kernel.arenas_on_the_heap()
         _prepare_imports(plan)
         ready = worker.Worker(plan["output_chars"], "/tmp" if walls.private else None)
         _preload(plan)
@@ -412,8 +441,11 @@ def main() -> None:
     atexit._clear()
     gc.collect()
     gc.disable()
+    own_allocator()
+    filling = _fill_holes()
     gc.freeze()
     _collapse_heap()
     control.send(wire.REPORT.pack(wire.READY, 0, 0))
     Server(walls, control, ready).serve()
+    del filling
     os._exit(0)  # nothing here is worth an orderly end; cells go with the namespace or by their parent-death signal

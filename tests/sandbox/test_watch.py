@@ -1,0 +1,84 @@
+"""Sessions in event loops: what is registered once stays right from run to run, from loop to loop, and past a fork."""
+
+import asyncio
+import os
+import time
+
+import pytest
+
+from toolenvs.sandbox.local import LocalBox, LocalSession
+
+
+async def _count(session: LocalSession, runs: int = 5) -> list[str]:
+    return [(await session.arun("x += 1\nprint(x)")).stdout for _ in range(runs)]
+
+
+def test_a_session_goes_from_loop_to_loop_and_to_threads(box: LocalBox) -> None:
+    with box.session() as session:
+        session.run("x = 0")
+        assert asyncio.run(_count(session)) == ["1\n", "2\n", "3\n", "4\n", "5\n"]
+        assert session.run("x += 1\nprint(x)").stdout == "6\n"
+        assert asyncio.run(_count(session))[-1] == "11\n"
+
+
+async def test_many_sessions_share_a_loop(box: LocalBox) -> None:
+    sessions = [await box.asession() for _ in range(12)]
+    await asyncio.gather(*(session.arun("x = 0") for session in sessions))
+    counted = await asyncio.gather(*map(_count, sessions))
+    assert counted == [["1\n", "2\n", "3\n", "4\n", "5\n"]] * 12
+    for session in sessions:
+        session.close()
+
+
+async def test_an_interpreter_that_ends_or_writes_unasked_keeps_no_loop_busy(box: LocalBox) -> None:
+    quiet, restless, other = [await box.asession() for _ in range(3)]
+    await restless.arun(
+        "import threading, time, os\n"
+        "def f():\n  time.sleep(0.05)\n  os.write(1, b'z' * 100)\n"
+        "threading.Thread(target=f, daemon=True).start()"
+    )
+    await quiet.arun("import threading, time, os\nthreading.Timer(0.05, os._exit, [0]).start()")
+    await other.arun("x = 0")
+    spent_s = time.process_time()
+    await other.arun("import time\ntime.sleep(0.5)")  # the loop waits for this one, the two others are ready meanwhile
+    assert time.process_time() - spent_s < 0.25
+    assert (await restless.arun("print(1)")).stdout == "z" * 100 + "1\n"
+    assert (await quiet.arun("print(2)")).status == "crashed"
+    assert (await quiet.arun("print(2)")).stdout == "2\n"
+    for session in (quiet, restless, other):
+        session.close()
+
+
+async def test_timeouts_of_many_in_one_loop(box: LocalBox) -> None:
+    sessions = [await box.asession() for _ in range(4)]
+    results = await asyncio.gather(
+        *(session.arun("while True: pass", timeout_s=0.1 * (4 - n)) for n, session in enumerate(sessions)),
+        box.arun("import time\ntime.sleep(0.2)\nprint('late')"),
+    )
+    assert [result.status for result in results] == ["timeout"] * 4 + ["ok"]
+    for session in sessions:
+        session.close()
+
+
+async def test_a_program_that_reads_slowly_is_sent_all_of_it(box: LocalBox) -> None:
+    async with await box.asession() as session:
+        await session.arun("1")
+        text = "# " + "y" * 1_500_000
+        assert (await session.arun(f"{text}\nprint(len({'z' * 1000!r}))")).stdout == "1000\n"
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_forked_host_leaves_the_parents_registrations(box: LocalBox) -> None:
+    with box.session() as session:
+        session.run("x = 0")
+
+        async def go() -> list[str]:
+            first = await _count(session, 1)
+            child = os.fork()
+            if child == 0:
+                session.close()
+                os._exit(0)
+            os.waitpid(child, 0)
+            return first + await _count(session, 2)
+
+        assert asyncio.run(go()) == ["1\n", "2\n", "3\n"]
