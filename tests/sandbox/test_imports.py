@@ -44,4 +44,4 @@ def test_kinds() -> None:
 )
 def test_parts_of_packages(code: str, expected: str) -> None:
     installed = {"numpy", "scipy", "pandas", "matplotlib"}
-    assert kind(code, installed, ["pandas", "matplotlib", "scipy.optimize"]) == expected
+    assert kind(code, installed, ["pandas", "matplotlib", "scipy.optimize", "scipy.special"]) == expected
