@@ -13,7 +13,7 @@ FLOORS = [
         "errors", "assets", "plugins", "schema", "loop", "endpoint", "transcript", "codec", "tokens", "budget",
         "spaces", "render",
     },
-    {"tasks", "world"},
+    {"tasks", "world", "factbook"},
     {"sandbox", "retrieval", "databases", "web"},
     {"protocols"},
     {"rewards"},

@@ -1,12 +1,13 @@
 """Build an index folder from a corpus file."""
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from toolenvs.errors import ConfigError, did_you_mean
-from toolenvs.retrieval.corpus import read_corpus
+from toolenvs.retrieval import corpora
+from toolenvs.retrieval.corpus import Passage, Progress, read_corpus
 from toolenvs.retrieval.store import Store, write_store
 
 BUILDERS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -37,7 +38,8 @@ def index(
     leaves no half part.
 
     Args:
-        corpus: a .jsonl, .jsonl.gz or .parquet file; see `toolenvs.retrieval.corpus`.
+        corpus: a .jsonl, .jsonl.gz or .parquet file; see `toolenvs.retrieval.corpus`. Or the name of a corpus of
+            `toolenvs.retrieval.corpora`, where there is no such file.
         out: the index folder.
         backends: names of `BUILDERS`.
         options: of the builders, such as `k1` and `b` for bm25.
@@ -64,7 +66,7 @@ def index(
         if report is not None:
             report("corpus", done, total)
 
-    store = write_store(read_corpus(Path(corpus), reading), Path(out))
+    store = write_store(_passages(corpus, reading), Path(out))
     for name, build, mine in chosen:
 
         def building(done: int, name: str = name) -> None:
@@ -73,3 +75,8 @@ def index(
 
         build(store, progress=building, **mine)
     return store
+
+
+def _passages(corpus: str | Path, reading: Progress) -> Iterator[Passage]:
+    named = None if Path(corpus).exists() else corpora.find(str(corpus))
+    return named.passages() if named is not None else read_corpus(Path(corpus), reading)

@@ -1,4 +1,4 @@
-"""Indexes that this process shares, and those of the fictional world, built when they are first asked for.
+"""Indexes that this process shares, and those of corpora with a name, built when they are first asked for.
 
 Tools and judges of a page name an index in the same words, and get the same open retriever.
 """
@@ -11,12 +11,14 @@ import re
 import shutil
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from toolenvs import retrieval
 from toolenvs.errors import PageError, RetrievalError
+from toolenvs.retrieval import corpora
 from toolenvs.retrieval.base import Retriever
 from toolenvs.world import World
 
@@ -40,14 +42,19 @@ def retriever(index: str, backend: str | None) -> Retriever:
     key = (os.getpid(), index, backend)
     with _lock:
         if key not in _shared:
-            opened = _open_world(index, backend) if index.startswith("world:") else retrieval.open(index, backend)
+            made = _made(index)
+            opened = retrieval.open(index, backend) if made is None else _open_made(made, backend)
             _shared[key] = opened
         return _shared[key]
 
 
 def disagrees(index: str, tasks: Mapping[str, Any]) -> str | None:
-    """Why tasks about a fictional world cannot be answered from `index`: it is another world's."""
-    read = _WORLD.fullmatch(index)
+    """Why tasks about a fictional world, or a corpus with a name, cannot be answered from `index`: it is another's."""
+    read, about = _WORLD.fullmatch(index), tasks.get("set")
+    if about in corpora.names() and index != about and (read is not None or index in corpora.names()):
+        return f"index = {index!r} is not the corpus of the tasks; set it to {about!r}"
+    if index in corpora.names() and about in _ABOUT_THE_WORLD:
+        return f"index = {index!r} does not hold the world of the tasks; set it to 'world:PASSAGES'"
     if read is None or tasks.get("set") not in _ABOUT_THE_WORLD:
         return None
     asked = (tasks.get("passages", 1_000), tasks.get("world", 0))
@@ -70,9 +77,32 @@ def world_of(index: str) -> World | None:
     return World(int(read[1]), seed=int(read[2] or 0))
 
 
-def _open_world(index: str, backend: str | None) -> Retriever:
-    """A retriever over a world; an index that is damaged is built again, once."""
-    folder = _of_the_world(index)
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A corpus that needs no file: its index lies in the cache."""
+
+    index: str
+    folder: str
+    """Its name there, which another form of the corpus does not have."""
+    passages: Callable[[], Iterable[Any]]
+
+
+def _made(index: str) -> _Made | None:
+    """The corpus that `index` names; None where it is a folder or an address.
+
+    Raises:
+        PageError: "world:..." is not of the right form.
+    """
+    world = world_of(index)
+    if world is not None:
+        return _Made(index, f"world-{len(world)}-{world.seed}-{_FORM}", world.passages)
+    named = None if Path(index).exists() else corpora.find(index)
+    return None if named is None else _Made(index, f"{index}-{named.form()}", named.passages)
+
+
+def _open_made(made: _Made, backend: str | None) -> Retriever:
+    """A retriever over a corpus in the cache; an index that is damaged is built again, once."""
+    folder = _in_the_cache(made)
     if backend in ("dense", "hybrid") and not (folder / "dense").is_dir():
         _build_dense(folder)
     try:
@@ -85,41 +115,39 @@ def _open_world(index: str, backend: str | None) -> Retriever:
         folder.rename(away / "damaged")
     shutil.rmtree(away, ignore_errors=True)
     try:
-        return retrieval.open(_of_the_world(index), backend)
+        return retrieval.open(_in_the_cache(made), backend)
     except RetrievalError as error:
         raise RetrievalError(f"{error}; delete {folder}, and it is built again") from error
 
 
-def _of_the_world(index: str) -> Path:
-    """The folder of a world's index; built aside and renamed, so that processes may do it at once.
+def _in_the_cache(made: _Made) -> Path:
+    """The folder of an index; built aside and renamed, so that processes may do it at once.
 
     Raises:
-        PageError: `index` is not of the right form.
         RetrievalError: the folder cannot be written.
     """
-    world = world_of(index)
-    assert world is not None
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "toolenvs" / "indexes"
-    folder = cache / f"world-{len(world)}-{world.seed}-{_FORM}"
+    folder = cache / made.folder
     try:
         if not folder.is_dir():
-            _build(world, folder)
+            _build(made, folder)
     except OSError as error:
         raise RetrievalError(
-            f"the index of {index!r} cannot be written to {cache} ({error}): set XDG_CACHE_HOME to a folder with room"
+            f"the index of {made.index!r} cannot be written to {cache} ({error}): "
+            "set XDG_CACHE_HOME to a folder with room"
         ) from error
     return folder
 
 
-def _build(world: World, folder: Path) -> None:
+def _build(made: _Made, folder: Path) -> None:
     cache = folder.parent
     cache.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=cache))
     try:
         corpus = aside / "corpus.jsonl"
         with corpus.open("w", encoding="utf-8") as rows:
-            for passage in world.passages():
-                rows.write(json.dumps({"id": passage.id, "contents": passage.contents}) + "\n")
+            for passage in made.passages():
+                rows.write(json.dumps({"id": passage.id, "title": passage.title, "text": passage.text}) + "\n")
         retrieval.index(corpus, aside / "index")
         try:
             (aside / "index").rename(folder)

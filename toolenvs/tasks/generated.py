@@ -30,6 +30,8 @@ class Problem:
 
     question: str
     answer: int | str
+    aliases: tuple[str, ...] = ()
+    """Other answers that are accepted."""
     program: str = ""
     """A short Python program that prints the answer, where one can be had."""
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -96,7 +98,7 @@ class GeneratedTaskSet:
         return Task(
             id=f"{self.name}/{position}",
             question=problem.question,
-            golds=(str(problem.answer),),
+            golds=(str(problem.answer), *problem.aliases),
             source=self._generator,
             extra=({"program": problem.program} if problem.program else {}) | dict(problem.extra),
         )
