@@ -367,6 +367,19 @@ def test_tasks_are_held_against_the_index_when_they_are_loaded(
     env.close()
 
 
+def test_a_server_without_passages_by_their_ids_is_believed(
+    index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Any, ids: Any) -> None:
+        raise RetrievalError("this server has no passages by their ids")
+
+    monkeypatch.setattr(type(retrieval.open(index)), "fetch", refuse)
+    env = over([{"query": "q", "relevant": ["d0001", "x"]}], tmp_path, IR, index)
+    env.reset(seed=0)
+    assert env.step(said("w1"))[1] == pytest.approx(0.1 + 1 / (1 + 1 / log2(3)))
+    env.close()
+
+
 def test_wrong_pages(index: str) -> None:
     with pytest.raises(PageError, match="not the world of the tasks"):
         toolenvs.load(IR, **{"judge.index": "world:200"})

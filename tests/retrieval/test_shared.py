@@ -20,7 +20,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_tools_and_judges_share_one(cache: Path) -> None:
     blueprint = toolenvs.load("EnvAwareIRTwoTurn-v0")
     tool = blueprint.tools["rewrites"].retriever()  # type: ignore[attr-defined]
-    assert blueprint.judge._retriever() is tool
+    assert blueprint.judge.retriever() is tool
     assert shared.retriever("world:1000", None) is tool
     assert len(shared._shared) == 1
 

@@ -5,18 +5,19 @@ answer is a JSON object with the query. Only what the policy wrote is read, and 
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Literal
 
 from toolenvs.errors import RetrievalError, TaskError
-from toolenvs.retrieval import Hit, Retriever, shared
+from toolenvs.retrieval import Hit
 from toolenvs.rewards.moment import Moment
 from toolenvs.rewards.retrieval import dates, first_hit, ndcg, recall
+from toolenvs.rewards.retrieval.judging import SearchJudge
 from toolenvs.rewards.retrieval.relevance import Holds, judgements
 from toolenvs.rewards.retrieval.searched import Searched
-from toolenvs.rewards.verdict import Reason, Verdict
+from toolenvs.rewards.verdict import Reason
 from toolenvs.schema import at_least
 from toolenvs.tasks.task import Task
 
@@ -54,41 +55,22 @@ class Options:
             raise ValueError("key must not be empty")
 
 
-class Judge:
+class Judge(SearchJudge):
     """See `toolenvs.rewards.retrieval`."""
 
     def __init__(self, options: Options) -> None:
+        super().__init__(options.index, options.backend)
         self._options = options
-
-    def disagrees(self, tasks: Mapping[str, Any]) -> str | None:
-        """Why the tasks of a page cannot be searched for in this index; None where nothing is known against it."""
-        return shared.disagrees(self._options.index, tasks)
-
-    async def check(self) -> None:
-        """Search once.
-
-        Raises:
-            InfrastructureError: the retriever does not work here.
-        """
-        await self._retriever().asearch(["toolenvs"], k=1)
-
-    def compare(self, gold: str, answer: str) -> Verdict:
-        """Whether two queries are the same text: what they find belongs to a task, see `check_task`."""
-        same = gold.strip() == answer.strip()
-        return Verdict(same, Reason.MATCH if same else Reason.MISMATCH, answer)
 
     def check_task(self, task: Task) -> str | None:
         """Why the task cannot be judged, or None; called when task files are loaded."""
+        if self._options.measure != "rank":
+            return super().check_task(task)
         try:
-            if self._options.measure == "rank":
-                Holds(task.golds)
-                return None
-            relevant = [passage_id for passage_id, grade in judgements(task).items() if grade > 0]
+            Holds(task.golds)
         except TaskError as error:
             return str(error)
-        found = self._retriever().fetch(relevant)
-        missing = [passage_id for passage_id, hit in zip(relevant, found, strict=True) if hit is None]
-        return f"the index {self._options.index!r} has no passage {missing[0]!r}" if missing else None
+        return None
 
     def solution(self, task: Task) -> str:
         """A whole response with the best query that a generated task knows of: the last of its `queries`."""
@@ -147,9 +129,6 @@ class Judge:
         held_out_k = self._options.held_out_k
         return held_out_k if held_out_k and any(word in task.source for word in _HELD_OUT) else self._options.k
 
-    def _retriever(self) -> Retriever:
-        return shared.retriever(self._options.index, self._options.backend or None)
-
     async def _search(self, query: str, task: Task) -> Sequence[Hit]:
         """The first `k` passages, none later than the task's date."""
         k, limit = self._k(task), dates.parse(task.extra.get("pub_date")) if self._options.dates else None
@@ -164,7 +143,7 @@ class Judge:
             depth *= 4
 
     async def _ranking(self, query: str, k: int) -> Sequence[Hit]:
-        rankings = await self._retriever().asearch([query], k=k)
+        rankings = await self.retriever().asearch([query], k=k)
         if len(rankings) != 1:
             raise RetrievalError(f"the retriever answered 1 query with {len(rankings)} lists")
         return rankings[0]

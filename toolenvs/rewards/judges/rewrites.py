@@ -6,19 +6,17 @@ In two turns it has half of its format for any first rewrite, and half for any s
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
 
-from toolenvs.errors import TaskError
-from toolenvs.retrieval import Retriever, shared
 from toolenvs.retrieval.merging import amerged
 from toolenvs.rewards.moment import Moment
 from toolenvs.rewards.retrieval import ndcg
+from toolenvs.rewards.retrieval.judging import SearchJudge
 from toolenvs.rewards.retrieval.relevance import judgements
 from toolenvs.rewards.retrieval.searched import Searched
-from toolenvs.rewards.verdict import Reason, Verdict
+from toolenvs.rewards.verdict import Reason
 from toolenvs.schema import at_least
 from toolenvs.tasks.task import Task
 
@@ -50,38 +48,12 @@ class Options:
             raise ValueError("first and second must be different tags, and first not empty")
 
 
-class Judge:
+class Judge(SearchJudge):
     """See `toolenvs.rewards.retrieval`."""
 
     def __init__(self, options: Options) -> None:
+        super().__init__(options.index, options.backend)
         self._options = options
-
-    def disagrees(self, tasks: Mapping[str, Any]) -> str | None:
-        """Why the tasks of a page cannot be searched for in this index; None where nothing is known against it."""
-        return shared.disagrees(self._options.index, tasks)
-
-    async def check(self) -> None:
-        """Search once.
-
-        Raises:
-            InfrastructureError: the retriever does not work here.
-        """
-        await self._retriever().asearch(["toolenvs"], k=1)
-
-    def compare(self, gold: str, answer: str) -> Verdict:
-        """Whether two queries are the same text: what they find belongs to a task, see `check_task`."""
-        same = gold.strip() == answer.strip()
-        return Verdict(same, Reason.MATCH if same else Reason.MISMATCH, answer)
-
-    def check_task(self, task: Task) -> str | None:
-        """Why the task cannot be judged, or None; called when task files are loaded."""
-        try:
-            relevant = [passage_id for passage_id, grade in judgements(task).items() if grade > 0]
-        except TaskError as error:
-            return str(error)
-        found = self._retriever().fetch(relevant)
-        missing = [passage_id for passage_id, hit in zip(relevant, found, strict=True) if hit is None]
-        return f"the index {self._options.index!r} has no passage {missing[0]!r}" if missing else None
 
     def solution(self, task: Task) -> str:
         """A last turn with the best query that a generated task knows of: the last of its `queries`."""
@@ -119,14 +91,11 @@ class Judge:
             rankings=tuple(map(tuple, rankings)),
         )
 
-    def _retriever(self) -> Retriever:
-        return shared.retriever(self._options.index, self._options.backend or None)
-
     async def _search(self, queries: Sequence[str]) -> list[str]:
         """Ids of what the queries find together, the best first."""
         options = self._options
         asked = [query[: options.query_chars] for query in queries[: options.max_queries]]
-        return [hit.id for hit in await amerged(self._retriever(), asked, k=options.k, below=options.below)]
+        return [hit.id for hit in await amerged(self.retriever(), asked, k=options.k, below=options.below)]
 
 
 def rewrites(response: str, tag: str) -> list[str]:
