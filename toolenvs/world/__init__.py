@@ -5,7 +5,8 @@
     made.question(Draws("mine", 1), hops=2).text
 
 Every name is invented and every fact is drawn, so that no model has read about it: an answer found without the tool is
-chance. Nothing is stored; entity `i` of a kind is a function of the seed, and a million passages need no memory.
+chance, which `toolenvs.world.chance` computes. Nothing is stored; entity `i` of a kind is a function of the seed, and a
+million passages need no memory.
 """
 
 from toolenvs.world.entities import KINDS, Entity, Key

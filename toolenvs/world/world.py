@@ -14,14 +14,14 @@ from toolenvs.world.questions import Question, unanswerable, walk
 MIN_PASSAGES, MAX_PASSAGES = 100, 1_000_000
 _ID = re.compile(r"(\w+)-(0|[1-9]\d*)")
 _GIVEN = capacity("given")
-_RANGES = {
+RANGES = {
     "area": (2_000, 900_000),
     "population": (1_000, 4_000_000),
     "elevation": (3, 2_900),
     "staff": (20, 90_000),
     "visitors": (500, 250_000),
 }
-_BIRTH_YEARS = (1500, 1980)
+BIRTH_YEARS = (1500, 1980)
 
 
 class World:
@@ -126,11 +126,11 @@ class World:
             return self._birth_year(links["creator"].number) + draws.between(18, 60)
         if fact == "year":
             return self._birth_year(links["winner"].number) + draws.between(17, 40)
-        low, high = _RANGES[fact]
+        low, high = RANGES[fact]
         return draws.between(low, high)
 
     def _birth_year(self, number: int) -> int:
-        return Draws("world", self.seed, "birth", number).between(*_BIRTH_YEARS)
+        return Draws("world", self.seed, "birth", number).between(*BIRTH_YEARS)
 
 
 def _again(passages: int, seed: int) -> World:
