@@ -86,7 +86,7 @@ def test_jsonl_rows_are_lines_and_a_broken_line_is_one_bad_row(tmp_path):
         ("a.json", b"[]", "holds no task"),
         ("a.jsonl", b"\n", "holds no task"),
         ("a.parquet", b"PAR1 no", "not readable as Parquet after row 0"),
-        ("a.csv", b"question,answer", "cannot tell its format; name it .jsonl, .json, .parquet"),
+        ("a.csv", b"question,answer", "cannot tell its format; name it .jsonl, .jsonl.gz, .json, .parquet"),
     ],
 )
 def test_broken_files_are_named(tmp_path, name, content, message):

@@ -1,6 +1,8 @@
-"""Where rows come from: JSON Lines, JSON, Parquet, folders of these, and Hugging Face datasets. One row at a time."""
+"""Where rows come from: JSON Lines, .gz too, JSON, Parquet, folders of these, and Hugging Face datasets; row by row."""
 
+import gzip
 import json
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +31,7 @@ def read_file(path: Path) -> Iterator[LocatedRow]:
         TaskError: the suffix is unknown, or the file cannot be read as what it says.
         MissingExtraError: a Parquet file, and pyarrow is not installed.
     """
-    reader = _READERS.get(path.suffix.lower())
+    reader = _READERS.get(_suffix(path))
     if reader is None:
         raise TaskError(f"{path}: cannot tell its format; name it {', '.join(_READERS)}")
     return locate(reader(path), str(path))
@@ -41,10 +43,20 @@ def locate(numbered: Iterable[tuple[int, object]], name: str) -> Iterator[Locate
 
 
 def _read_jsonl(path: Path) -> Iterator[tuple[int, object]]:
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                yield number, _decode(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
+    number = 0
+    with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as lines:
+        try:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield number, _decode(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise TaskError(f"{path}: cannot be unpacked after row {number} ({error}); fetch it again") from error
+
+
+def _suffix(path: Path) -> str:
+    """The suffix that tells the format; `.jsonl.gz` is one."""
+    *before, last = ["", *(suffix.lower() for suffix in path.suffixes[-2:])]
+    return before[-1] + last if last == ".gz" else last
 
 
 def _decode(line: bytes) -> object:
@@ -80,7 +92,7 @@ def _read_parquet(path: Path) -> Iterator[tuple[int, object]]:
         raise TaskError(f"{path}: not readable as Parquet after row {number} ({error})") from error
 
 
-_READERS = {".jsonl": _read_jsonl, ".json": _read_json, ".parquet": _read_parquet}
+_READERS = {".jsonl": _read_jsonl, ".jsonl.gz": _read_jsonl, ".json": _read_json, ".parquet": _read_parquet}
 
 
 def is_saved_dataset(folder: Path) -> bool:
@@ -94,7 +106,7 @@ def split_files(folder: Path, split: str) -> list[Path]:
     Raises:
         TaskError: there is none; the message lists the files that are there.
     """
-    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _READERS and path.is_file())
+    files = sorted(path for path in folder.rglob("*") if _suffix(path) in _READERS and path.is_file())
     names = {path: path.relative_to(folder) for path in files}
     chosen = [
         path
