@@ -1,6 +1,8 @@
 """The tier tables of DeepRetrieval at and beside each of their thresholds."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolenvs.rewards.retrieval import RANK_TIERS, RECALL_TIERS, tier
 
@@ -29,3 +31,12 @@ def test_rank(rank: int | None, worth: float) -> None:
 
 def test_what_a_failed_search_is_worth() -> None:
     assert (RECALL_TIERS.failed, RANK_TIERS.failed) == (-4.0, -4.0)
+
+
+@given(shares=st.lists(st.floats(0, 1), min_size=2), ranks=st.lists(st.integers(1, 5_000), min_size=2))
+def test_better_is_never_worth_less(shares: list[float], ranks: list[int]) -> None:
+    by_recall = [tier(share, RECALL_TIERS) for share in sorted(shares)]
+    by_rank = [tier(rank, RANK_TIERS) for rank in sorted(ranks, reverse=True)]
+    for worths, table in ((by_recall, RECALL_TIERS), (by_rank, RANK_TIERS)):
+        assert worths == sorted(worths)
+        assert table.failed < table.otherwise <= worths[0] <= worths[-1] <= 5
