@@ -1,5 +1,6 @@
 """Indexes that a process shares: one for tools and judges, of each backend, built when they are first asked for."""
 
+import multiprocessing
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,27 @@ def test_a_damaged_world_is_built_again(cache: Path, monkeypatch: pytest.MonkeyP
     next(path for path in folder.rglob("starts.npy")).write_bytes(b"")
     monkeypatch.setattr(shared, "_shared", {})
     assert shared.retriever("world:150", backend).search(["mayor"], k=3) == found
+
+
+def _searched(cache: str) -> list[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", cache)
+        return [hit.id for hit in shared.retriever("world:200:3", "dense").search(["the mayor of a town"], k=5)[0]]
+
+
+def test_processes_may_add_vectors_at_once(tmp_path: Path) -> None:
+    with multiprocessing.get_context("spawn").Pool(3) as pool:
+        found = pool.map(_searched, [str(tmp_path)] * 3)
+    assert len(found[0]) == 5
+    assert found == [found[0]] * 3
+
+
+def test_vectors_that_cannot_be_written(cache: Path) -> None:
+    shared.retriever("world:150", None)
+    (folder,) = (cache / "toolenvs" / "indexes").iterdir()
+    (folder / ".dense.lock").mkdir()
+    with pytest.raises(RetrievalError, match="cannot be written .* make room there"):
+        shared.retriever("world:150", "dense")
 
 
 def test_a_backend_that_is_not_built_is_not_built_again(cache: Path) -> None:

@@ -5,6 +5,7 @@ Tools and judges of a page name an index in the same words, and get the same ope
 
 import atexit
 import contextlib
+import fcntl
 import json
 import os
 import re
@@ -159,15 +160,17 @@ def _build(made: _Made, folder: Path) -> None:
 
 
 def _build_dense(folder: Path) -> None:
-    """Add vectors to a world's index, by the encoder that needs no download."""
+    """Add vectors to a made index, by the encoder that needs no download; one process at a time, and once."""
     from toolenvs.retrieval.dense import build
     from toolenvs.retrieval.store import Store
 
     try:
-        build(Store(folder))
+        with (folder / ".dense.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (folder / "dense").is_dir():
+                build(Store(folder))
     except OSError as error:
-        if not (folder / "dense").is_dir():  # else another process was first
-            raise RetrievalError(f"the vectors of {folder} cannot be written ({error}): make room there") from error
+        raise RetrievalError(f"the vectors of {folder} cannot be written ({error}): make room there") from error
 
 
 def _close_shared() -> None:
