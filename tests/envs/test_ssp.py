@@ -15,6 +15,7 @@ from toolenvs.errors import EngineError, PageError
 from toolenvs.rewards.proposals import Flaw, Proposal
 from toolenvs.rollout import run_episode
 from toolenvs.tasks.task import Task
+from toolenvs.transcript import Author
 
 AGENTS = '''
 from toolenvs.errors import EngineError
@@ -153,6 +154,19 @@ def test_a_model_reads(chat_model: Any) -> None:
     blocks = [block for block in text.split("\n\n") if block.strip()]
     assert len(blocks) == 1 + 4  # what was found, and four blocks of noise
     assert sum(task.gold in block for block in blocks) == 1
+
+
+def test_noise_makes_way_for_what_was_found(chat_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    handler, endpoint = chat_model
+    handler.answers += [(200, {"choices": [{"message": {"content": "unknown"}}]})]
+    monkeypatch.setattr("toolenvs.rewards.judges.proposal.MAX_CHARS", 2_000)
+    episode, _ = proposed(**{"judge.endpoint": endpoint})
+    found = [segment.text for segment in episode.transcript.by(Author.TOOL) if segment.verbatim]
+    prompt = handler.asked[0][1]["messages"][0]["content"]
+    text = prompt.partition("Text:\n")[2]
+    assert len(text) <= 2_000
+    assert "\n".join(found) in text
+    assert len(text.split("\n\n")) == 5
 
 
 def test_the_corpus_must_be_the_tasks() -> None:

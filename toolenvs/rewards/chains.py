@@ -12,7 +12,8 @@ from toolenvs.rewards.qa.published import squad
 from toolenvs.rewards.reading import Spans
 
 MAX_HOPS = 4
-_MAX_CHARS = 40_000
+MAX_CHARS = 60_000
+"""Of a text that is read; about 80 passages of 100 words."""
 _BEAM = 64
 _PER_HOP = 0.2
 _OUTERMOST = 0.5
@@ -81,7 +82,7 @@ class Chains:
 
     async def read(self, question: str, text: str) -> str:
         """The end of the chain; "" where there is none."""
-        text = text[:_MAX_CHARS]
+        text = text[:MAX_CHARS]
         spoken = frozenset(_WORD.findall(f"{question}\n{text}"))  # lower case: such words are no names at a beginning
         sentences = list(_sentences(text, spoken))
         starts = [squad(name) for name in _names(question, spoken)]

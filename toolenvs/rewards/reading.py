@@ -55,10 +55,15 @@ class Spans:
 
 
 class Model:
-    """Reads by a model behind an endpoint."""
+    """Reads by a model behind an endpoint.
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
+    Args:
+        endpoint: the model.
+        max_chars: of a text; what is longer is cut at its end.
+    """
+
+    def __init__(self, endpoint: Endpoint, *, max_chars: int = _MAX_CHARS) -> None:
+        self._endpoint, self._max_chars = endpoint, max_chars
 
     async def read(self, question: str, text: str) -> str:
         """What the model answers.

@@ -16,7 +16,7 @@ from toolenvs.endpoint import Endpoint
 from toolenvs.errors import PageError
 from toolenvs.retrieval import Hit, Retriever, shared
 from toolenvs.rewards import qa
-from toolenvs.rewards.chains import Chains
+from toolenvs.rewards.chains import MAX_CHARS, Chains
 from toolenvs.rewards.moment import Moment
 from toolenvs.rewards.proposals import Flaw, Proposal, Rules, Seeker, Solver, flaw, queries
 from toolenvs.rewards.reading import Model, Reader
@@ -79,7 +79,7 @@ class Judge:
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._reader: Reader = Chains() if options.endpoint is None else Model(options.endpoint)
+        self._reader: Reader = Chains() if options.endpoint is None else Model(options.endpoint, max_chars=MAX_CHARS)
         self.solver: Solver | None = self._solver(options.solver)
         self.flaws: Counter[Flaw | None] = Counter()
 
@@ -142,8 +142,10 @@ class Judge:
 
     async def _answerable(self, question: str, golds: tuple[str, ...], found: list[str]) -> bool:
         """Whether the reader comes to a gold from what was found, noise among it."""
-        own = "\n".join(found)
-        texts = [own, *(await self._noise(question, golds, own) if self._options.noise else ())]
+        own = "\n".join(found)[:MAX_CHARS]
+        noise = await self._noise(question, golds, own) if self._options.noise else []
+        room = (MAX_CHARS - len(own)) // max(len(noise), 1) - 2  # noise makes way, so that nothing found is cut off
+        texts = [own, *(block[:room] for block in noise if room > 0)]
         text = "\n\n".join(Draws("noise order", question).sample(texts, len(texts)))
         answer = await self._reader.read(question, text)
         return any(qa.em((gold,), answer) == 1 for gold in golds) or qa.judge(golds=golds, answer=answer).correct
