@@ -29,6 +29,7 @@ MADV_COLLAPSE = 25
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
+_libc.malloc.restype = ctypes.c_size_t
 _locked_libc = ctypes.PyDLL(None, use_errno=True)  # calls that keep Python's lock, as a fork must
 _locked_libc.syscall.restype = ctypes.c_long
 _NUMBERS = numbers()
@@ -178,6 +179,11 @@ def arenas_on_the_heap() -> Callable[[], None]:
     heap = _ArenaAllocator(_ARENA_BYTES, sbrk, own.free)
     ctypes.pythonapi.PyObject_SetArenaAllocator(ctypes.byref(heap))
     return lambda: ctypes.pythonapi.PyObject_SetArenaAllocator(ctypes.byref(own))
+
+
+def allocate(size: int) -> int:
+    """Memory of the C library for ever; its address."""
+    return int(_libc.malloc(ctypes.c_size_t(size)))
 
 
 def collapse(start: int, length: int) -> None:

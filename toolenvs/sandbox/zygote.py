@@ -365,18 +365,28 @@ def _fill_holes() -> list[object]:
         spans = sorted(tuple(int(end, 16) for end in line.split()[0].split("-")) for line in file)
     starts = [span[0] for span in spans]
     filling: list[object] = []
-    # One maker for each size that Python's allocator knows: 16 bytes, 32, then up to 512.
-    makers: list[Callable[[], object]] = [
-        object,
-        lambda: float(len(filling)),
-        *(partial(bytes, more) for more in range(15, 480, 16)),
-    ]
-    for make in makers:
+
+    def fill(take: Callable[[], int]) -> None:
+        """Take memory until some comes that was added for it."""
         for _ in range(_MAX_HOLES):
-            filling.append(make())
-            at = id(filling[-1])
+            at = take()
             if at >= spans[bisect.bisect(starts, at) - 1][1]:
-                break  # this one lies in memory that was added for it
+                return
+
+    def making(make: Callable[[], object]) -> Callable[[], int]:
+        def take() -> int:
+            filling.append(make())
+            return id(filling[-1])
+
+        return take
+
+    for size in (*(1 << bits for bits in range(16, 10, -1)), *range(1024, 512, -16)):
+        fill(partial(kernel.allocate, size))
+    # What Python's own allocator gives out: 16 bytes, 32, and so on to 512.
+    fill(making(object))
+    fill(making(lambda: float(len(filling))))
+    for length in range(15, 480, 16):
+        fill(making(partial(bytes, length)))
     return filling
 
 
@@ -427,11 +437,14 @@ def main() -> None:
         _prepare_imports(plan)
         ready = worker.Worker(plan["output_chars"], "/tmp" if walls.private else None)
         _preload(plan)
+        gc.collect()
+        sys._clear_type_cache()  # or what is looked up replaces names of all that was imported, and touches these
+        filling = _fill_holes()  # so that what is made from here on, for every run, lies together
         for name in [name for name in sys.modules if name.partition(".")[0] == "toolenvs"]:
             del sys.modules[name]
         sys.argv = [""]
-        ready.rehearse()
         walls.measure()
+        ready.rehearse()
         failure = _trial(walls)
     except Exception as error:
         failure = f"{type(error).__name__}: {error}"
@@ -442,7 +455,7 @@ def main() -> None:
     gc.collect()
     gc.disable()
     own_allocator()
-    filling = _fill_holes()
+    filling += _fill_holes()  # those that have come since
     gc.freeze()
     _collapse_heap()
     control.send(wire.REPORT.pack(wire.READY, 0, 0))
