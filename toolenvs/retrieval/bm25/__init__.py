@@ -45,6 +45,7 @@ class Bm25(Retriever):
     """
 
     backend = "bm25"
+    in_memory = True
 
     def __init__(self, source: str | Path, *, kernel: str = "auto") -> None:
         if kernel not in _KERNELS:
