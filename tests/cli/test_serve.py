@@ -64,3 +64,39 @@ def test_a_missing_extra_is_named(run, monkeypatch: pytest.MonkeyPatch) -> None:
     result = run("serve", "sandbox", "--port", "0")
     assert result.exit_code == 2
     assert "pip install 'toolenvs[serve]'" in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["no/such/folder"], "there is no index folder no/such/folder"),
+        (["world:many"], "say 'world:PASSAGES'"),
+        (["world:100", "--backend", "bm26"], "did you mean 'bm25'?"),
+        (["world:100", "--topk", "5", "--max-topk", "4"], "topk = 5 is above max_topk = 4"),
+        (["world:100", "--max-queued", "100"], "max_per_client = 8192 is above max_queued = 100"),
+        (["world:100", "--max-batch", "0"], "max_batch must be a positive number"),
+        (["world:100", "--set", "kernel"], "write KEY=VALUE"),
+    ],
+)
+def test_wrong_settings_of_a_search_server(run, options: list[str], message: str) -> None:
+    result = run("serve", "search", "--port", "0", *options)
+    assert result.exit_code == 2, result.output
+    assert message in result.output
+
+
+def test_a_search_server_warns_of_other_machines(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "serve", lambda application, listener, **_: None)
+    monkeypatch.delenv("TOOLENVS_SEARCH_TOKEN", raising=False)
+    output = run("serve", "search", "world:100", "--port", "0").output
+    assert "serving 100 passages by bm25 on http://127.0.0.1:" in output
+    assert "WARNING" not in output
+    assert "set TOOLENVS_SEARCH_TOKEN" in run("serve", "search", "world:100", "--port", "0", "--host", "0.0.0.0").output
+
+
+def test_a_search_server_names_its_missing_extra(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("toolenvs.serve")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "uvloop", None)
+    result = run("serve", "search", "world:100", "--port", "0")
+    assert result.exit_code == 2
+    assert "pip install 'toolenvs[serve]'" in result.output
