@@ -58,3 +58,13 @@ def test_the_limit_is_one_runs() -> None:
 def test_a_traceback_stands_behind_what_was_printed_to_stderr(box: LocalBox) -> None:
     result = box.run("import sys\nprint('first', file=sys.stderr)\n1 / 0")
     assert result.stderr.startswith("first\nTraceback")
+
+
+def test_the_lines_of_the_last_programs_are_kept(box: LocalBox) -> None:
+    with box.session() as session:
+        session.run("def first(): raise KeyError")
+        for _ in range(300):
+            session.run("def late(): raise KeyError")
+        assert "late(): raise KeyError" in session.run("late()").stderr
+        assert "raise" not in session.run("first()").stderr
+        assert int(session.run("import linecache; len(linecache.cache)").value or 0) < 400

@@ -30,6 +30,7 @@ CONTROL_FD = 3
 _BUFFER_BYTES = 8_192
 _DESCRIPTORS_BYTES = socket.CMSG_SPACE(4 * array.array("i").itemsize)  # of a copy: its channels, and its hello
 _SIGNALS = signal.valid_signals()
+_SOURCES = 256  # programs of a session whose lines are kept for tracebacks
 _COPY_PREFIX = ".copy-"
 _HERE = os.path.dirname(__file__)
 _REHEARSAL = ("import math\nprint(math.pi)\nprint(1, end='')\n'None'", "1 / 0", *["print(0)"] * 20, "1 +")
@@ -320,6 +321,7 @@ class Worker:
     def _execute(self, code: str) -> str | None:
         name = f"<cell {self._cells}>"
         linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+        linecache.cache.pop(f"<cell {self._cells - _SOURCES}>", None)
         body, value = _compiled(code, name)
         scope = self._main.__dict__
         if body is not None:
