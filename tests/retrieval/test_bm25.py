@@ -7,6 +7,7 @@ import random
 import shutil
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -319,3 +320,23 @@ def test_a_corpus_without_terms_can_be_indexed(tmp_path: Path, kernel: str, text
     with retrieval.open(tmp_path / "index", kernel=kernel) as retriever:
         assert retriever.size == len(texts)
         assert retriever.search(["lake the"]) == [[]]
+
+
+def test_terms_of_one_checksum_are_found_each(tmp_path: Path) -> None:
+    words = ["lake", "plumless", "stone", "buckeroo"]
+    retrieval.index(write(tmp_path / "texts.jsonl", words), tmp_path / "index")
+    assert zlib.crc32(b"plumless") == zlib.crc32(b"buckeroo")
+    with retrieval.open(tmp_path / "index") as retriever:
+        for number, word in enumerate(words):
+            assert [hit.id for hit in retriever.search([word], 3)[0]] == [str(number)]
+
+
+def test_long_words_of_one_beginning_are_told_apart() -> None:
+    texts = [f"{'internationalisation'[:size]}" for size in range(1, 20)] * 2 + [
+        "a" * 8,
+        "a" * 9,
+        "a" * 8 + "b",
+        "é " * 3,
+    ]
+    one, other = builder._Analyser(compiled=False), builder._Analyser(compiled=True)
+    assert [part.tolist() for part in one.numbered(texts)] == [part.tolist() for part in other.numbered(texts)]

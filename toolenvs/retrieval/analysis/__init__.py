@@ -25,7 +25,7 @@ def term_of(word: str) -> str:
     if not word.isascii():  # one character for each, whatever stands beside it
         word = word.replace("İ", "i").replace("Σ", "σ")
     word = word.lower()
-    return "" if word in STOP_WORDS or not word.strip("_") else stem(word)
+    return "" if word in STOP_WORDS or (word[:1] in ("", "_") and not word.strip("_")) else stem(word)
 
 
 class Terms(dict[str, str]):

@@ -233,11 +233,18 @@ def build(
 def _write_terms(part: Path, numbers: dict[str, int]) -> npt.NDArray[np.int64]:
     """Write the vocabulary; the place in it of each term, by its number."""
     encoded = [term.encode("utf-8", "replace") for term in numbers]
-    crcs = [zlib.crc32(data) for data in encoded]
-    order = [number for _, _, number in sorted(zip(crcs, encoded, range(len(encoded)), strict=True))]
+    crcs = np.fromiter(map(zlib.crc32, encoded), dtype=np.uint32, count=len(encoded))
+    by_crc = np.argsort(crcs, kind="stable")
+    crcs = crcs[by_crc]
+    order: list[int] = by_crc.tolist()
+    for later in (np.flatnonzero(crcs[1:] == crcs[:-1]) + 1).tolist():  # a few, which their bytes put in order
+        at = later
+        while at and crcs[at - 1] == crcs[at] and encoded[order[at - 1]] > encoded[order[at]]:
+            order[at - 1], order[at] = order[at], order[at - 1]
+            at -= 1
     (part / "terms.bin").write_bytes(b"".join(encoded[number] for number in order))
     np.save(part / "term_ends.npy", np.cumsum([len(encoded[number]) for number in order], dtype=np.int64))
-    np.save(part / "crcs.npy", np.array([crcs[number] for number in order], dtype=np.uint32))
+    np.save(part / "crcs.npy", crcs)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     return place

@@ -13,14 +13,15 @@ _SPACE, _NEWLINE = 32, 10
 class Table:
     """Words, numbered in the order in which they were first met, and the number of the term of each.
 
-    A slot holds a word's number, in the first free place from the one that its hash names; half of the slots at most
-    are taken. The bytes of the words lie one after the other, and are compared at every hit.
+    The key of a word is its bytes, where they are eight at most; more bytes are mixed into it, and such words compared
+    at every hit. A slot is a key and beside it the word's number, in the first free place from the one that the key
+    names; half of the slots at most are taken.
     """
 
     def __init__(self, term_number: Callable[[str], int]) -> None:
         self._term_number = term_number
-        self._slots = np.full(1 << 16, -1, dtype=np.int32)
-        self._hashes = np.zeros(1 << 15, dtype=np.uint64)  # [words]
+        self._slots = np.zeros((1 << 16, 2), dtype=np.uint64)  # key; 0, or 2 * number + 2, and 1 more for a long word
+        self._keys = np.zeros(1 << 15, dtype=np.uint64)  # [words]
         self._ends = np.zeros((1 << 15) + 1, dtype=np.int64)  # [words + 1] in the bytes
         self._bytes = np.zeros(1 << 18, dtype=np.uint8)
         self._terms = np.zeros(1 << 15, dtype=np.int32)  # [words]
@@ -42,7 +43,7 @@ class Table:
         while True:
             at, text, words, self._size = _number(
                 codes, at, text, words, found, counts,
-                self._slots, self._hashes, self._ends, self._bytes, self._size,
+                self._slots, self._keys, self._ends, self._bytes, self._size,
             )  # fmt: skip
             if at >= len(codes):
                 break
@@ -56,28 +57,33 @@ class Table:
 
     def _grow(self) -> None:
         """Twice the room."""
-        self._hashes, self._terms, self._bytes = (
-            np.concatenate([array, np.zeros_like(array)]) for array in (self._hashes, self._terms, self._bytes)
+        self._keys, self._terms, self._bytes = (
+            np.concatenate([array, np.zeros_like(array)]) for array in (self._keys, self._terms, self._bytes)
         )
         self._ends = np.concatenate([self._ends, np.zeros(len(self._ends) - 1, dtype=np.int64)])
-        self._slots = np.full(2 * len(self._slots), -1, dtype=np.int32)
-        _fill(self._slots, self._hashes, self._size)
+        self._slots = np.zeros((2 * len(self._slots), 2), dtype=np.uint64)
+        _fill(self._slots, self._keys, self._ends, self._size)
 
 
 @numba.njit(cache=True, nogil=True)
-def _fill(slots: Any, hashes: Any, size: Any) -> None:
+def _first_slot(key: Any, mask: Any) -> Any:
+    return np.int64((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(34)) & mask
+
+
+@numba.njit(cache=True, nogil=True)
+def _fill(slots: Any, keys: Any, ends: Any, size: Any) -> None:
     mask = len(slots) - 1
     for number in range(size):
-        slot = np.int64(hashes[number] >> np.uint64(20)) & mask
-        while slots[slot] >= 0:
+        slot = _first_slot(keys[number], mask)
+        while slots[slot, 1] != 0:
             slot = (slot + 1) & mask
-        slots[slot] = number
+        slots[slot, 0], slots[slot, 1] = keys[number], 2 * number + 2 + (ends[number + 1] - ends[number] > 8)
 
 
 @numba.njit(cache=True, nogil=True)
 def _number(
     codes: Any, at: Any, text: Any, words: Any, found: Any, counts: Any,
-    slots: Any, hashes: Any, ends: Any, data: Any, size: Any,
+    slots: Any, keys: Any, ends: Any, data: Any, size: Any,
 ) -> Any:  # fmt: skip
     """Go on from `at` until the end, or until there is no room for a new word: then `at` is where that word begins."""
     mask = len(slots) - 1
@@ -86,33 +92,45 @@ def _number(
             text += codes[at] == _NEWLINE
             at += 1
             continue
-        start, code = at, np.uint64(14695981039346656037)  # FNV-1a
+        start, key, shift = at, np.uint64(0), np.uint64(0)
         while at < len(codes) and codes[at] > _SPACE:
-            code = (code ^ np.uint64(codes[at])) * np.uint64(1099511628211)
+            if at - start < 8:
+                key |= np.uint64(codes[at]) << shift
+                shift += np.uint64(8)
+            else:  # as FNV-1a goes on
+                key = (key ^ np.uint64(codes[at])) * np.uint64(0x100000001B3)
             at += 1
         length = at - start
-        slot = np.int64(code >> np.uint64(20)) & mask
+        long = np.int64(length > 8)
+        slot = _first_slot(key, mask)
         while True:
-            number = slots[slot]
-            if number < 0:
-                if size == len(hashes) or ends[size] + length > len(data):
+            value = np.int64(slots[slot, 1])
+            if value == 0:
+                if size == len(keys) or ends[size] + length > len(data):
                     return start, text, words, size
                 number = size
-                slots[slot], hashes[size], ends[size + 1] = size, code, ends[size] + length
+                slots[slot, 0], slots[slot, 1] = key, 2 * size + 2 + long
+                keys[size], ends[size + 1] = key, ends[size] + length
                 for offset in range(length):
                     data[ends[size] + offset] = codes[start + offset]
                 size += 1
                 break
-            if hashes[number] == code and ends[number + 1] - ends[number] == length:
-                first, same = ends[number], True
-                for offset in range(length):
-                    if data[first + offset] != codes[start + offset]:
-                        same = False
-                        break
-                if same:
+            if slots[slot, 0] == key and value & 1 == long:
+                number = (value >> 1) - 1
+                if long == 0 or _same(codes, start, data, ends[number], ends[number + 1], length):
                     break
             slot = (slot + 1) & mask
         found[words] = number
         words += 1
         counts[text] += 1
     return at, text, words, size
+
+
+@numba.njit(cache=True, nogil=True)
+def _same(codes: Any, start: Any, data: Any, first: Any, end: Any, length: Any) -> Any:
+    if end - first != length:
+        return False
+    for offset in range(length):  # noqa: SIM110
+        if data[first + offset] != codes[start + offset]:
+            return False
+    return True
