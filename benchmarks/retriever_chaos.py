@@ -128,7 +128,7 @@ async def outage(port: int, episodes: int, down_s: float, options: dict[str, Any
         server.wait()
         await asyncio.sleep(down_s)
         await asyncio.to_thread(stack.enter_context, serving(port))
-        await asyncio.sleep(3)  # those that still wait for their next attempt
+        await asyncio.sleep(TRIES_S + 2)  # calls of the outage have ended, or found the server again
         lost = (running.endings - counted)["infrastructure"]
         after = await calls_per_s(running, WINDOW_S)
         late = running.endings["infrastructure"] - counted["infrastructure"] - lost

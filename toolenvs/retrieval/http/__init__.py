@@ -231,6 +231,7 @@ class Http(Retriever):
         fault, tried = "no time was left", 0
         for attempt in range(self._attempts):
             wait_s = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**attempt) * random.uniform(0.5, 1.0)
+            told_s = 0.0
             left_s = end_s - time.monotonic()
             if left_s <= 0:
                 break
@@ -249,9 +250,11 @@ class Http(Retriever):
                 fault = f"status {status}: {_detail(answer)}"
                 if status not in RETRIED:
                     break
-                wait_s = max(wait_s, _retry_after_s(headers.get("retry-after", "")))
-            if attempt + 1 < self._attempts:
-                await asyncio.sleep(min(wait_s, max(0.0, end_s - time.monotonic())))
+                told_s = _retry_after_s(headers.get("retry-after", ""))
+            left_s = end_s - time.monotonic()
+            if attempt + 1 == self._attempts or told_s >= left_s:
+                break
+            await asyncio.sleep(max(told_s, min(wait_s, left_s / 2)))  # time is left for another attempt
         times = "once" if tried == 1 else f"{tried} times"
         raise RetrievalError(f"{url} failed, asked {times}: {fault}")
 
