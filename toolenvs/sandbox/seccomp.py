@@ -4,6 +4,7 @@ What is not listed fails with EPERM. What is listed with a condition looks at re
 cannot follow pointers), so calls whose danger hides behind a pointer are left out: sendmsg (address), clone3 (flags).
 """
 
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -301,9 +302,13 @@ class Listener:
     _NOTIFICATION, _RESPONSE = struct.Struct("QII64s"), struct.Struct("QqiI")
     RECEIVE, SEND = 0xC0502100, 0xC0182101  # SECCOMP_IOCTL_NOTIF_RECV, SECCOMP_IOCTL_NOTIF_SEND
     _CONTINUE = 1
+    SET_FLAGS = 0x40082104  # SECCOMP_IOCTL_NOTIF_SET_FLAGS
+    _SYNC_WAKE_UP = 1  # the asking process rests while this one answers: no other processor has to be woken
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
+        with contextlib.suppress(OSError):  # before Linux 6.6
+            fcntl.ioctl(descriptor, self.SET_FLAGS, struct.pack("Q", self._SYNC_WAKE_UP))
 
     def answer(self, admitted: int) -> int:
         """Let the fork that waits pass if one is admitted, else fail it; how many may still pass."""

@@ -77,7 +77,11 @@ class Server:
         self._poll.register(self._control, select.POLLIN)
         self._poll.register(self._wake_read, select.POLLIN)
         while True:
-            ready = dict(self._poll.poll(_HELLO_LIMIT_S * 1000 if self._doomed else None))
+            events = self._poll.poll(_HELLO_LIMIT_S * 1000 if self._doomed else None)
+            if len(events) == 1 and events[0][0] in self._listeners:  # the common case of a copy, which waits for this
+                self._hear(*events[0])
+                continue
+            ready = dict(events)
             # Sorted before anything is closed or opened, since descriptors' numbers come back.
             asks, hellos, listeners = (
                 ready.keys() & known.keys() for known in (self._asks, self._hellos, self._listeners)
@@ -94,16 +98,20 @@ class Server:
                 return
             self._end_doomed()
             for descriptor in listeners:
-                family, listener = self._listeners[descriptor]
-                if ready[descriptor] & select.POLLIN:
-                    admitted = self._admitted.get(family, 0)
-                    self._admitted[family] = listener.answer(admitted)
-                    self._unknown[family] = self._unknown.get(family, 0) + admitted - self._admitted[family]
-                else:  # nobody is left who could fork
-                    self._poll.unregister(descriptor)
-                    del self._listeners[descriptor]
-                    self._admitted.pop(family, None)
-                    os.close(descriptor)
+                self._hear(descriptor, ready[descriptor])
+
+    def _hear(self, descriptor: int, event: int) -> None:
+        """Answer a fork that waits at a listener."""
+        family, listener = self._listeners[descriptor]
+        if event & select.POLLIN:
+            admitted = self._admitted.get(family, 0)
+            self._admitted[family] = listener.answer(admitted)
+            self._unknown[family] = self._unknown.get(family, 0) + admitted - self._admitted[family]
+        else:  # nobody is left who could fork
+            self._poll.unregister(descriptor)
+            del self._listeners[descriptor]
+            self._admitted.pop(family, None)
+            os.close(descriptor)
 
     def _obey(self) -> bool:
         """Carry out every order that waits; False when there is nobody left to give any."""
