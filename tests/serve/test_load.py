@@ -57,6 +57,8 @@ def test_past_a_clients_share_comes_429(start) -> None:
             threads.submit(_quietly, served, "/run_code", ENDLESS)
         _until(served, "running", 2)
         _refused(served)
+        other = {"X-Forwarded-For": "203.0.113.7"}  # which is what anyone may say
+        assert httpx.post(served.url + "/run_code", json=ENDLESS, headers=other, trust_env=False).status_code == 429
         served.terminate()
 
 

@@ -74,7 +74,7 @@ def serve(application: Any, listener: socket.socket, *, head_s: float, grace_s: 
         access_log=False,
         log_level="error",  # a line for each malformed request would let anyone fill the disk
         server_header=False,
-        proxy_headers=not quick,
+        proxy_headers=False,  # a header that anyone can send would be believed from loopback, against limits per client
         timeout_keep_alive=75,
         timeout_graceful_shutdown=max(1, round(grace_s)),
         limit_concurrency=MAX_CONNECTIONS,
