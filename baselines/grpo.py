@@ -41,7 +41,7 @@ from toolenvs.train.losses import Denominator, aggregate, policy_loss, sampling_
 from toolenvs.train.metrics import MetricsWriter
 from toolenvs.train.optim import Optimizers
 from toolenvs.train.plots import learning_curve
-from toolenvs.train.policy import TINY, load_policy, save_policy
+from toolenvs.train.policy import MADE_HERE, load_policy, save_policy
 from toolenvs.train.recipe import parse
 from toolenvs.train.sampler import TaskSampler
 from toolenvs.train.scoring import score
@@ -62,7 +62,7 @@ class Args:
     test_env: Mapping[str, Any] = field(default_factory=dict)
     """Further overrides for the evaluation, such as another split."""
     model: str = "tiny"
-    """A model folder, a name on the hub, or "tiny"."""
+    """A model folder, a name on the hub, "tiny" or "tiny-reader"."""
     seed: int = 0
     """Seed of the order of tasks, of sampling and of the mini-batches."""
     threads: int = 0
@@ -147,7 +147,7 @@ def main(args: Args) -> dict[str, float]:
         torch.set_num_threads(args.threads)
     output = Path(args.output)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    with tqdm(desc="base phase", unit="step", leave=False, disable=args.model != TINY) as bar:
+    with tqdm(desc="base phase", unit="step", leave=False, disable=args.model not in MADE_HERE) as bar:
         model, tokenizer = load_policy(args.model, progress=lambda step, loss: bar.update())
     model.to(device)
     reference = copy.deepcopy(model).requires_grad_(False) if args.kl_coef else None

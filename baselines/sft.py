@@ -30,11 +30,11 @@ from toolenvs.train.losses import Denominator, aggregate
 from toolenvs.train.metrics import MetricsWriter
 from toolenvs.train.optim import Optimizers
 from toolenvs.train.plots import learning_curve
-from toolenvs.train.policy import TINY, load_policy, save_policy
+from toolenvs.train.policy import MADE_HERE, load_policy, save_policy
 from toolenvs.train.recipe import parse
 from toolenvs.train.sampler import TaskSampler
 from toolenvs.train.scoring import score
-from toolenvs.train.tiny.demos import Demonstrator
+from toolenvs.train.tiny import demonstrator
 from toolenvs.train.trajectories import sequence_of, trainable
 
 
@@ -51,7 +51,7 @@ class Args:
     test_env: Mapping[str, Any] = field(default_factory=dict)
     """Further overrides for the evaluation, such as another split."""
     model: str = "tiny"
-    """A model folder, a name on the hub, or "tiny"."""
+    """A model folder, a name on the hub, "tiny" or "tiny-reader"."""
     demonstrations: str = "scripted"
     """A file or folder of trajectories, or "scripted": a fallible script acts in the environment."""
     rows: str = ""
@@ -95,7 +95,7 @@ def main(args: Args) -> dict[str, float]:
     if args.threads:
         torch.set_num_threads(args.threads)
     output = Path(args.output)
-    with tqdm(desc="base phase", unit="step", leave=False, disable=args.model != TINY) as bar:
+    with tqdm(desc="base phase", unit="step", leave=False, disable=args.model not in MADE_HERE) as bar:
         model, tokenizer = load_policy(args.model, progress=lambda step, loss: bar.update())
     env = blueprint.load(args.page, tokenizer=tokenizer, **args.env)
     test_env = blueprint.load(args.page, tokenizer=tokenizer, **{**args.env, **args.test_env})
@@ -161,7 +161,7 @@ def demonstrations(args: Args, env: blueprint.Blueprint, output: Path, runner: a
         acted = runner.run(
             collect(
                 env,
-                Demonstrator(env, args.seed),
+                demonstrator(env, args.seed),
                 tasks,
                 seed=args.seed,
                 on_trajectory=lambda trajectory: bar.update(),

@@ -86,6 +86,25 @@ def walk(world: "World", draws: Draws, hops: int) -> Question:
     )
 
 
+def about(world: "World", key: Key) -> list[Question]:
+    """The questions that the passage of one entity answers, one for each fact; the guessable ones are among them."""
+    entity = world.entity(key)
+    facts = {fact: world.name(target) for fact, target in entity.links.items()} | {
+        fact: str(value) for fact, value in entity.figures.items()
+    }
+    return [
+        Question(
+            text=_text(entity.name, key.kind, [fact]),
+            answer=answer,
+            hops=1,
+            evidence=(key.id,),
+            facts=(fact,),
+            names=(entity.name,),
+        )
+        for fact, answer in facts.items()
+    ]
+
+
 def _is_guessable(kind: Kind, fact: str) -> bool:
     """True for an answer of which there are no more than countries."""
     return kind == "country" or RELATIONS[kind].get(fact) == "country"

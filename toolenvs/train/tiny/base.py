@@ -1,4 +1,4 @@
-"""The tiny policy's base phase: 600 steps of copying and respelling text in which no tool tag occurs.
+"""A tiny policy's base phase: 600 steps on plain text in which no tool tag occurs; by default, copying and respelling.
 
 Tool use is carrying things over: operands from the question into the program, the interpreter's output into the
 answer. A network learns to look back and copy slowly, and from tool transcripts alone it hardly does; plain text
@@ -6,7 +6,10 @@ teaches it once, for every tool.
 """
 
 import hashlib
+import itertools
 import random
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,13 +18,14 @@ from toolenvs.train.batching import TokenSequence, pad
 from toolenvs.train.losses import Denominator, aggregate
 from toolenvs.train.optim import Optimizers
 from toolenvs.train.scoring import score
+from toolenvs.train.tiny import reader
 from toolenvs.train.tiny.model import build_model
 from toolenvs.train.tiny.tokenizer import SYLLABLES, WORDS, build_tokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from transformers import PreTrainedTokenizerFast
+    from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
 
 STEPS = 600
 BATCH = 64
@@ -34,23 +38,52 @@ _SYMBOLS = "+-*/()=,.:;?'\"_"
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of tiny policy: what is built, and what it reads in its base phase."""
+
+    tokenizer: "Callable[[], PreTrainedTokenizerFast]"
+    model: "Callable[[PreTrainedTokenizerFast, int], Qwen3ForCausalLM]"
+    batches: "Callable[[PreTrainedTokenizerFast, random.Random, int], Iterator[list[TokenSequence]]]"
+    """The texts of step after step, without end; of the tokenizer, a source of randomness and their number."""
+    steps: int
+    sources: tuple[str, ...]
+    """Files beside this one that decide what the base phase gives."""
+
+
+def copy_batches(
+    tokenizer: "PreTrainedTokenizerFast", rng: random.Random, count: int
+) -> "Iterator[list[TokenSequence]]":
+    """That many of `copy_text`, again and again."""
+    while True:
+        yield [copy_text(tokenizer, rng) for _ in range(count)]
+
+
 def train_base(
-    folder: Path, *, seed: int = 0, steps: int = STEPS, progress: "Callable[[int, float], None] | None" = None
+    folder: Path,
+    *,
+    kind: str = "tiny",
+    seed: int = 0,
+    steps: int | None = None,
+    progress: "Callable[[int, float], None] | None" = None,
 ) -> Path:
     """Train a base policy and write it to `folder`, which `AutoModelForCausalLM` and `AutoTokenizer` then load.
 
     Args:
         folder: where the model and its tokenizer go.
+        kind: a key of `KINDS`.
         seed: of the weights and of the texts.
-        steps: optimizer steps, of 64 texts each.
+        steps: optimizer steps, of 64 texts each; by default the kind's own.
         progress: called after each step with the number of steps done and the loss in nats per token.
     """
-    tokenizer = build_tokenizer()
-    model = build_model(tokenizer, seed)
+    made = KINDS[kind]
+    steps = made.steps if steps is None else steps
+    tokenizer = made.tokenizer()
+    model = made.model(tokenizer, seed)
     optimizers = Optimizers(model, lr=ADAMW_LR, muon_lr=MUON_LR, warmup_steps=WARMUP_STEPS, decay_steps=steps)
-    rng = random.Random(seed)
-    for step in range(steps):
-        batch = pad([copy_text(tokenizer, rng) for _ in range(BATCH)])
+    batches = made.batches(tokenizer, random.Random(seed), BATCH)
+    for step, texts in enumerate(itertools.islice(batches, steps)):
+        batch = pad(texts)
         loss = aggregate(-score(model, batch).logprobs, batch.mask, "token-mean", Denominator.of(batch.mask))
         loss.backward()  # type: ignore[no-untyped-call]
         optimizers.step()
@@ -61,9 +94,10 @@ def train_base(
     return folder
 
 
-def fingerprint() -> str:
+def fingerprint(kind: str = "tiny") -> str:
     """Twelve hexadecimal digits that change with the source of anything that decides what the base phase gives."""
-    sources = [Path(__file__).with_name(name).read_bytes() for name in ("tokenizer.py", "model.py", "base.py")]
+    names = ("tokenizer.py", "model.py", "base.py", *KINDS[kind].sources)
+    sources = [Path(__file__).with_name(name).read_bytes() for name in names]
     return hashlib.sha256(b"".join(sources)).hexdigest()[:12]
 
 
@@ -93,3 +127,16 @@ def _word(rng: random.Random) -> str:
             return "".join(rng.choice(_SYMBOLS) for _ in range(rng.randint(1, 2)))
         case _:
             return rng.choice((*WORDS, "".join(rng.choice(_LETTERS) for _ in range(rng.randint(1, 4)))))
+
+
+KINDS: "Mapping[str, Kind]" = {
+    "tiny": Kind(tokenizer=build_tokenizer, model=build_model, batches=copy_batches, steps=STEPS, sources=()),
+    "tiny-reader": Kind(
+        tokenizer=reader.build_reader_tokenizer,
+        model=reader.build_reader,
+        batches=reader.reading_batches,
+        steps=reader.STEPS,
+        sources=("reader.py", "language.py"),
+    ),
+}
+"""Copies in general ("tiny"), or finds things in passages ("tiny-reader")."""

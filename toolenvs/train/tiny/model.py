@@ -1,4 +1,4 @@
-"""The tiny policy's network: Qwen3's layout at width 96, so that whatever loads a Qwen3 loads it too."""
+"""The tiny policy's network: Qwen3's layout, narrow, so that whatever loads a Qwen3 loads it too."""
 
 from typing import TYPE_CHECKING
 
@@ -15,8 +15,10 @@ ROPE_THETA = 500.0
 MAX_POSITIONS = 2048
 
 
-def build_model(tokenizer: "PreTrainedTokenizerFast", seed: int) -> "Qwen3ForCausalLM":
-    """A fresh network in float32, 0.32 M parameters; the same seed gives the same weights.
+def build_model(
+    tokenizer: "PreTrainedTokenizerFast", seed: int, *, width: int = WIDTH, layers: int = LAYERS, heads: int = HEADS
+) -> "Qwen3ForCausalLM":
+    """A fresh network in float32, by default of 0.32 M parameters; the same seed gives the same weights.
 
     The global random state of torch is left as it was.
 
@@ -31,12 +33,12 @@ def build_model(tokenizer: "PreTrainedTokenizerFast", seed: int) -> "Qwen3ForCau
 
     config = Qwen3Config(
         vocab_size=len(tokenizer),
-        hidden_size=WIDTH,
-        intermediate_size=2 * WIDTH,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS,
-        num_key_value_heads=HEADS,
-        head_dim=WIDTH // HEADS,
+        hidden_size=width,
+        intermediate_size=2 * width,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=heads,
+        head_dim=width // heads,
         max_position_embeddings=MAX_POSITIONS,
         rope_parameters={"rope_type": "default", "rope_theta": ROPE_THETA},
         tie_word_embeddings=True,

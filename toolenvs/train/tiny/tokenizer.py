@@ -6,6 +6,7 @@ decoded one after another, and no context changes how a text is split.
 """
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from toolenvs.errors import MissingExtraError
@@ -28,6 +29,8 @@ MARKERS = (
 WORDS = ("print", "Error", "SELECT", "FROM", "WHERE", "COUNT")
 SYLLABLES = tuple(consonant + vowel for consonant in "bdklmnrs" for vowel in "aeiou")
 _NUMBER = r"[0-9]{2}"
+_SPACE = "\u0120"
+"""The character that stands for a space in a byte-level vocabulary."""
 
 
 def byte_characters() -> list[str]:
@@ -38,8 +41,16 @@ def byte_characters() -> list[str]:
     return [table[byte] for byte in range(0x100)]
 
 
-def build_tokenizer() -> "PreTrainedTokenizerFast":
-    """The tokenizer, always the same: ids depend on nothing but the tables above.
+def build_tokenizer(
+    words: Sequence[str] = (), syllables: Sequence[str] = SYLLABLES, *, syllable: str = ""
+) -> "PreTrainedTokenizerFast":
+    """The tokenizer; the same arguments give the same ids.
+
+    Args:
+        words: further words that are whole wherever they stand by themselves, one token with a space before them and
+            another without.
+        syllables: tokens of other words.
+        syllable: a regular expression that divides those words; "" for at the syllables themselves.
 
     Raises:
         MissingExtraError: transformers is not installed.
@@ -51,10 +62,18 @@ def build_tokenizer() -> "PreTrainedTokenizerFast":
         raise MissingExtraError("transformers", "train", "the tiny policy's tokenizer") from error
 
     numbers = tuple(f"{number:02d}" for number in range(100))
-    pieces = (*MARKERS, *WORDS, *numbers, *SYLLABLES)
-    vocabulary = {token: index for index, token in enumerate((EOS, PAD, *byte_characters(), *pieces))}
+    spaced = (f"{_SPACE}{word}" for word in words)
+    pieces = (*MARKERS, *WORDS, *numbers, *syllables, *words, *spaced)
+    vocabulary: dict[str, int] = {}
+    for token in (EOS, PAD, *byte_characters(), *pieces):
+        vocabulary.setdefault(token, len(vocabulary))
     # Longest first, so that "```python" is not read as "```" and a rest.
-    alternatives = [re.escape(piece) for piece in sorted((*MARKERS, *WORDS, *SYLLABLES), key=len, reverse=True)]
+    fixed = (*MARKERS, *WORDS, *(() if syllable else syllables))
+    alternatives = [re.escape(piece) for piece in sorted(fixed, key=len, reverse=True)]
+    if words:
+        whole = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+        alternatives.append(f"(?: |(?<![A-Za-z]))(?:{whole})(?![A-Za-z])")
+    alternatives += [syllable] if syllable else []
 
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[], ignore_merges=True))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(

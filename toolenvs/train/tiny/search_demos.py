@@ -1,0 +1,127 @@
+"""Demonstrations for a cold start on questions about the fictional world: a fallible script that searches.
+
+Like the arithmetic ones they are meant to be imperfect. A third of the time the script guesses an answer of the right
+kind instead of searching, some of its queries leave the name out, and often it answers with another name or number of
+the passage than the one that was asked for.
+"""
+
+import re
+from dataclasses import dataclass
+
+from toolenvs.blueprint import Blueprint
+from toolenvs.errors import ConfigError, TaskError
+from toolenvs.protocols.base import Call
+from toolenvs.rollout.agent import Action, Request
+from toolenvs.tasks.seeding import Draws
+from toolenvs.tasks.task import Task
+from toolenvs.world.questions import UNKNOWN
+
+SEARCH_PERCENT = 65
+"""Demonstrations that search."""
+FAULTY_PERCENT = 15
+"""Of those, queries that name nothing, whose answer is then a guess."""
+MISREADING_PERCENT = 25
+"""Of those, answers that are another span of the passage."""
+
+_SPAN = re.compile(r"[A-Z][a-z]+(?: (?:of )?[A-Z][a-z]+)+|[A-Z][a-z]+|[0-9]+")
+_NO_SPANS = frozenset({"Doc", "Title", "It", "Its", "The", "In", "For", "With", "Born"})
+
+
+@dataclass(frozen=True, slots=True)
+class SearchDemonstration:
+    """What the script does in one episode, decided before it begins."""
+
+    queries: tuple[str, ...]
+    """What it searches for, turn after turn; empty where it guesses at once."""
+    misreads: bool
+    """Whether it answers with another span of what it found last."""
+    guesses: bool
+    """Whether it answers with the answer to another question about the same fact, whatever it found."""
+
+    @classmethod
+    def of(cls, task: Task, seed: int) -> "SearchDemonstration":
+        """The demonstration for a question, a function of the arguments alone.
+
+        Args:
+            task: of the generator "world".
+            seed: another seed gives another demonstration of the same task.
+
+        Raises:
+            TaskError: the task is none of that generator, or has no answer.
+        """
+        if task.source != "world" or not task.extra["queries"]:
+            raise TaskError(f"task {task.id!r} is no answerable question about the world: set tasks.set to 'world'")
+        draws = Draws("demonstration", seed, task.id)
+        searches, faulty, misreads = (
+            draws.below(100) < percent for percent in (SEARCH_PERCENT, FAULTY_PERCENT, MISREADING_PERCENT)
+        )
+        queries = tuple(task.extra["queries"]) if searches else ()
+        if searches and faulty:
+            queries = (_without_names(task.question),)
+        return cls(queries=queries, misreads=misreads, guesses=faulty or not searches)
+
+    def answer(self, task: Task, result: str) -> str:
+        """What is answered, unless guessed, once `result` is the last that was found: never what it does not say."""
+        gold = task.golds[0]
+        spans = [span for span in _spans(result) if span != gold]
+        if gold in result and not (self.misreads and spans):
+            return gold
+        return Draws("misread", task.id).choice(spans) if spans else UNKNOWN
+
+
+class SearchDemonstrator:
+    """An agent that acts out these demonstrations, as if it had sampled their tokens; its log-probabilities are 0.
+
+    Args:
+        blueprint: the environment, whose protocol, tasks and tokenizer it writes with.
+        seed: of what it does.
+
+    Raises:
+        ConfigError: the blueprint has no tokenizer, or one without an end-of-text token.
+    """
+
+    def __init__(self, blueprint: Blueprint, seed: int) -> None:
+        if blueprint.codec is None or getattr(blueprint.codec.tokenizer, "eos_token_id", None) is None:
+            raise ConfigError(
+                "demonstrations need an environment that was built with a tokenizer that has an EOS token"
+            )
+        self._blueprint = blueprint
+        self._codec = blueprint.codec
+        self._end: int = blueprint.codec.tokenizer.eos_token_id
+        self._seed = seed
+
+    async def act(self, request: Request) -> Action:
+        """A search in the first turns of most episodes, else an answer and the end of the text."""
+        demonstration = SearchDemonstration.of(request.task, self._seed)
+        protocol = self._blueprint.protocol
+        if request.turn <= len(demonstration.queries):
+            query = demonstration.queries[request.turn - 1]
+            ids = self._codec.encode(protocol.write_call(Call("search", {"query": query})))
+        else:
+            task = request.task
+            answer = self._guess(task) if demonstration.guesses else demonstration.answer(task, request.last_result)
+            ids = [*self._codec.encode(protocol.write_answer(answer)), self._end]
+        return Action(ids=tuple(ids), logprobs=(0.0,) * len(ids))
+
+    def release(self, key: str) -> None:
+        """Nothing is kept."""
+
+    def _guess(self, task: Task) -> str:
+        """The gold of another task that asks for the same fact."""
+        tasks = self._blueprint.tasks
+        draws = Draws("guess", self._seed, task.id)
+        while True:
+            other = tasks[draws.below(len(tasks))]
+            if other.extra["facts"][-1] == task.extra["facts"][-1] and other.golds != task.golds:
+                return other.golds[0]
+
+
+def _without_names(question: str) -> str:
+    """The question's lower-case words."""
+    return " ".join(word for word in re.findall(r"[A-Za-z]+", question) if word.islower())
+
+
+def _spans(result: str) -> list[str]:
+    """Names and numbers of a passage, each once."""
+    found = dict.fromkeys(_SPAN.findall(result.partition(")")[2] or result))
+    return [span for span in found if span not in _NO_SPANS]
