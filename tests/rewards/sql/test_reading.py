@@ -1,0 +1,87 @@
+"""The outermost clauses of a query, told from its words."""
+
+import sqlite3
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolenvs.rewards.sql import Table, ordering_columns, outline, with_keys
+from toolenvs.rewards.sql.reading import lex
+
+
+@given(st.text("ab '\"`[]-/*\n;().,0", max_size=40))
+def test_tokens_joined_are_the_query(text: str) -> None:
+    assert "".join(lex(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("sql", "ordered", "limited"),
+    [
+        ("SELECT a FROM t ORDER BY a", True, False),
+        ("select a from t order  by a limit 3;", True, True),
+        ("SELECT a FROM t WHERE x IN (SELECT b FROM u ORDER BY b LIMIT 2)", False, False),
+        ("SELECT rank() OVER (ORDER BY a) FROM t", False, False),
+        ("SELECT 'order by' FROM t -- ORDER BY a\n", False, False),
+        ('SELECT "order by" FROM t /* LIMIT 3 */', False, False),
+        ("WITH w AS (SELECT a FROM t ORDER BY a LIMIT 1) SELECT * FROM w", False, False),
+        ("WITH w AS (SELECT a FROM t) SELECT * FROM w ORDER BY 1 DESC", True, False),
+        ("SELECT a FROM t LIMIT 5 OFFSET 2", False, True),
+        ("SELECT a FROM t ORDER BY a FETCH FIRST 5 ROWS ONLY", True, True),
+        ("", False, False),
+        (")", False, False),
+    ],
+)
+def test_order_and_limit(sql: str, ordered: bool, limited: bool) -> None:
+    read = outline(sql)
+    assert read.ordered is ordered
+    assert (read.limit is not None) is limited
+
+
+@pytest.mark.parametrize(
+    ("sql", "columns", "expected"),
+    [
+        ("SELECT a, b FROM t ORDER BY b DESC, a", ("a", "b"), [1, 0]),
+        ("SELECT a, b FROM t ORDER BY 2 NULLS LAST", ("a", "b"), [1]),
+        ("SELECT a, count(*) FROM t GROUP BY a ORDER BY COUNT( * ) DESC LIMIT 1", ("a", "count(*)"), [1]),
+        ("SELECT t.a AS name FROM t ORDER BY t.name COLLATE NOCASE ASC", ("name",), [0]),
+        ('SELECT a AS "Big Name" FROM t ORDER BY "big name"', ("Big Name",), [0]),
+        ("SELECT a FROM t ORDER BY b", ("a",), None),
+        ("SELECT a FROM t ORDER BY 3", ("a",), None),
+        ("SELECT a, a FROM t ORDER BY a", ("a", "a"), None),
+        ("SELECT a FROM t ORDER BY 'A'", ("a",), None),
+        ("SELECT a FROM t", ("a",), []),
+    ],
+)
+def test_columns_that_are_ordered_by(sql: str, columns: tuple[str, ...], expected: list[int] | None) -> None:
+    assert ordering_columns(sql, Table(columns)) == expected
+
+
+def test_keys_are_put_behind_the_columns() -> None:
+    base = sqlite3.connect(":memory:")
+    base.execute("CREATE TABLE t (a, b)")
+    base.executemany("INSERT INTO t VALUES (?, ?)", [("x", 2), ("y", 1), ("z", 2)])
+    sql = "WITH w AS (SELECT * FROM t) SELECT a FROM w WHERE b > 0 ORDER BY b DESC, length(a) LIMIT 2"
+    keyed = with_keys(sql)
+    assert keyed is not None
+    assert keyed[1] == 2
+    assert base.execute(keyed[0]).fetchall() == [("x", 2, 1), ("z", 2, 1)]
+    longer = with_keys(sql, unlimited=True)
+    assert longer is not None
+    assert base.execute(longer[0]).fetchall() == [("x", 2, 1), ("z", 2, 1), ("y", 1, 1)]
+    base.close()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT a FROM t",
+        "SELECT DISTINCT a FROM t ORDER BY b",
+        "SELECT a FROM t UNION SELECT b FROM t ORDER BY 1",
+        "SELECT a FROM t ORDER BY 1",
+        "SELECT 1 ORDER BY 1",
+        "VALUES (1), (2)",
+    ],
+)
+def test_queries_that_take_no_keys(sql: str) -> None:
+    assert with_keys(sql) is None

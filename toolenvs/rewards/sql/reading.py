@@ -1,0 +1,148 @@
+"""What can be told of a query from its words alone: its outermost ORDER BY and LIMIT. No parser, no dialect.
+
+Text in quotes, names in quotes and comments are one token each, so that nothing inside them counts.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolenvs.rewards.sql.outcome import Outcome
+
+_TOKEN = re.compile(
+    r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]"""
+    r"""|--[^\n]*|/\*.*?(?:\*/|\Z)|\s+|\w+(?:\.\d+)?|.""",
+    re.DOTALL,
+)
+_QUOTES = {'"': '"', "`": "`", "[": "]"}
+_KEY = "toolenvs_key_"
+
+
+def lex(sql: str) -> list[str]:
+    """The query in tokens; joined, they are the query again."""
+    return _TOKEN.findall(sql)
+
+
+def has_words(*words: str) -> re.Pattern[str]:
+    """A pattern for these words with any white space between them and behind, in capitals or not."""
+    return re.compile("".join(rf"{re.escape(word)}\s*" for word in words), re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The outermost clauses of one query, as places in its tokens."""
+
+    tokens: tuple[str, ...]
+    """With neither white space nor comments, nor a semicolon at the end."""
+    order: tuple[tuple[int, int], ...]
+    """For each term of the outermost ORDER BY where it begins and ends, without ASC, DESC, NULLS and COLLATE."""
+    listed: int | None
+    """Where the FROM behind the only outermost SELECT stands; None for a compound, a DISTINCT or none."""
+    limit: int | None
+    """Where the outermost LIMIT, OFFSET or FETCH begins; None where there is none."""
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the query orders its rows."""
+        return bool(self.order)
+
+
+def outline(sql: str) -> Outline:
+    """Read the outermost clauses of a query."""
+    tokens = [token for token in lex(sql) if token.strip() and not token.startswith(("--", "/*"))]
+    while tokens and tokens[-1] == ";":
+        tokens.pop()
+    words = [token.lower() for token in tokens]
+    top = _top(tokens)
+    limit = next((at for at in top if words[at] in ("limit", "offset", "fetch")), None)
+    starts = [at for at in top if words[at] == "order" and words[at + 1 : at + 2] == ["by"]]
+    terms: list[tuple[int, int]] = []
+    if starts:
+        end = limit if limit is not None and limit > starts[-1] else len(tokens)
+        commas = [at for at in top if starts[-1] < at < end and tokens[at] == ","]
+        for low, high in zip([starts[-1] + 2, *(at + 1 for at in commas)], [*commas, end], strict=True):
+            terms.append((low, _without_direction(words, low, high)))
+    selects = [at for at in top if words[at] == "select"]
+    compound = any(words[at] in ("union", "intersect", "except", "values") for at in top)
+    plain = len(selects) == 1 and not compound and words[selects[0] + 1 : selects[0] + 2] != ["distinct"]
+    listed = next((at for at in top if words[at] == "from" and at > selects[0]), None) if plain else None
+    return Outline(tuple(tokens), tuple(terms), listed, limit)
+
+
+def _top(tokens: Sequence[str]) -> list[int]:
+    """Places of the tokens that no bracket encloses."""
+    depth, top = 0, []
+    for at, token in enumerate(tokens):
+        depth -= token == ")"
+        if depth == 0 and token not in "()":
+            top.append(at)
+        depth += token == "("
+    return top
+
+
+def _without_direction(words: Sequence[str], low: int, high: int) -> int:
+    while high - low > 1:
+        if words[high - 1] in ("asc", "desc"):
+            high -= 1
+        elif high - low > 2 and words[high - 2] in ("nulls", "collate"):
+            high -= 2
+        else:
+            break
+    return high
+
+
+def ordering_columns(sql: str, outcome: Outcome) -> list[int] | None:
+    """The columns of a query's result that its outermost ORDER BY goes by; None where a term is no column of it."""
+    read = outline(sql)
+    headers = [{name.lower(), _bare(lex(name))} for name in outcome.columns]
+    places = []
+    for low, high in read.order:
+        term = read.tokens[low:high]
+        if len(term) == 1 and term[0].isdigit():
+            place = int(term[0]) - 1
+        else:
+            found = _named(headers, _bare(term))
+            if not found and len(term) == 3 and term[1] == ".":
+                found = _named(headers, _bare(term[2:]))
+            if len(found) != 1:
+                return None
+            place = found[0]
+        if not 0 <= place < len(headers):
+            return None
+        places.append(place)
+    return places
+
+
+def _named(headers: Sequence[set[str]], name: str) -> list[int]:
+    return [place for place, header in enumerate(headers) if name in header]
+
+
+def _bare(tokens: Sequence[str]) -> str:
+    """Tokens in lower case without white space, names without their quotes; text keeps its case."""
+    bare = [
+        token if token[0] == "'" else token[1:-1].lower() if token[0] in _QUOTES else token.lower()
+        for token in tokens
+        if token.strip()
+    ]
+    return "\0".join(bare)
+
+
+def with_keys(sql: str, *, unlimited: bool = False) -> tuple[str, int] | None:
+    """The query with what it orders by as further columns at its end, and how many these are.
+
+    None where the query has no outermost ORDER BY, or is a compound or a DISTINCT, which a further column would change.
+
+    Args:
+        sql: the query.
+        unlimited: leave out the outermost LIMIT.
+    """
+    read = outline(sql)
+    if not read.order or read.listed is None:
+        return None
+    tokens = list(read.tokens)
+    if unlimited and read.limit is not None:
+        del tokens[read.limit :]
+    keys = [f", {' '.join(tokens[low:high])} AS {_KEY}{n}" for n, (low, high) in enumerate(read.order)]
+    if any(len(tokens[low:high]) == 1 and tokens[low].isdigit() for low, high in read.order):
+        return None  # a number names a column, which is there already
+    return " ".join([*tokens[: read.listed], *keys, *tokens[read.listed :]]), len(keys)
