@@ -71,5 +71,5 @@ class Model:
         Raises:
             EngineError: it gave no answer.
         """
-        prompt = _PROMPT.format_map({"question": question, "text": text[:_MAX_CHARS]})
+        prompt = _PROMPT.format_map({"question": question, "text": text[: self._max_chars]})
         return await self._endpoint.ask(prompt, seed=stable_seed(question, text) % (1 << 31))
