@@ -33,7 +33,10 @@ SAME = [
     ("Apple Inc.", "Apple Incorporated"), ("Apple Corp", "Apple"), ("Zinc", "zinc"), ("5+", "5+"), ("Mr. X", "mr x"),
     ("Elizabeth II", "Elizabeth the Second"), ("Henry VIII", "Henry the 8th"), ("World War II", "World War the Second"),
     ("Pope John XXIII", "Pope John the Twenty-Third"), ("Elizabeth II of Spain", "Elizabeth the Second of Spain"),
-    ("Mr. Xi", "Mr Xi"), ("+ 5", "5"),
+    ("Mr. Xi", "Mr Xi"), ("+ 5", "5"), ("€5", "5 €"), ("5€", "5 euros"), ("₹5", "5 rupees"), ("COVID-19", "Covid 19"),
+    ("F-16", "F16"), ("C♯", "C#"), ("B♭", "B flat"), ("5 km/h", "5 km per hour"), ("100‰", "100 ‰"),
+    ("हिन्दी", "हिन्दी."),
+    ("I ♥ NY", "i ♥ ny"), ("Müsli®", "muesli"), ("שָׁלוֹם", "שלום"),
 ]  # fmt: skip
 OTHER = [
     ("1/2", "12"), ("1.2.3", "123"), ("10²", "102"), ("1½", "11/2"), ("12", "1 2"), ("1914-1918", "19141918"),
@@ -49,6 +52,12 @@ OTHER = [
     ("Mrs. V", "Mrs. 5"), ("Mr. Xi", "Mr. 11"), ("5+", "5"), ("18 +", "18"), ("5+ years", "5 years"), ("5+", "+5"),
     ("Elizabeth II", "Elizabeth the Third"), ("Elizabeth I", "Elizabeth the Second"), ("the second", "2"),
     ("Inc", "Corp"), ("100+", "1000"), ("Henry VIII", "Henry the 18th"),
+    ("5 €", "5"), ("5€", "5£"), ("₹5", "₩5"), ("₿5", "5"), ("5¢", "5"), ("≥5", "≤5"), ("≥5", "5"), ("±5", "5"),
+    ("√2", "2"), ("10‰", "10%"), ("10‰", "10"), ("100 m/s", "100 ms"), ("5'11\"", "511"), ("A-", "A"), ("O-", "O"),
+    ("B♭", "B"), ("B♭", "B♯"), ("A♠", "A♥"), ("A♠", "A"), ("I ♥ NY", "I NY"), ("p ∧ q", "p ∨ q"), ("a<b", "a>b"),
+    ("x+y", "xy"), ("x+1", "x-1"), ("1e-6", "1e6"), ("F-16", "F-18"), ("का", "की"), ("हिन्दी", "हिन्द"), ("ก่า", "กา"),
+    ("தமிழ்", "தமிழ"), ("no", "No. 5"), ("no", "no-one"), ("yes", "Yes-men"), ("no", "no; nah, yep"),
+    ("COVID-19", "COVID"), ("12 m/s", "12 m"),
 ]  # fmt: skip
 
 
@@ -128,6 +137,12 @@ def test_unusable_golds_are_never_a_zero() -> None:
         assert qa.judge(golds=golds, answer="x").failed
         assert qa.check_gold(golds)
     assert qa.check_gold(["A", "the"]) is None
+
+
+def test_a_clause_may_follow_yes_and_no() -> None:
+    for answer in ("No - it is", "no, it is", "No: it is not", "No."):
+        assert qa.judge(golds=["no"], answer=answer).correct
+        assert not qa.judge(golds=["yes"], answer=answer).correct
 
 
 # Hand-computed: gold, answer, then em, sub_em, f1, cover_em, set_f1.

@@ -7,6 +7,7 @@ scorers in the literature's issue threads; see the cases beside the tests.
 
 import re
 from functools import lru_cache
+from unicodedata import category
 
 from toolenvs.rewards.qa.dates import read_dates
 from toolenvs.rewards.qa.fold import fold
@@ -21,18 +22,28 @@ _ARTICLE = re.compile(r"^(?:the|an?)\s+(?=[^\W_])")
 _INNER_ARTICLE = re.compile(r"(?<=\w)\s+the\s+(?=[^\W_])")
 _HEDGE = re.compile(r"^(?:about|around|approximately|approx\.?|roughly|circa|ca?\.|~)\s*(?=[\d$€£])")
 _RANGE = re.compile(r"(?<=\d)\s*(?:-|\bto\b)\s*(?=\d)")
+_VOWELS = "".join(sign for sign in map(chr, range(0x900, 0x1B00)) if category(sign) in ("Mn", "Mc"))
+"""Signs behind the letters of Indian and South-East Asian scripts, which `\\w` leaves out."""
 _TOKEN = re.compile(
     r"(?<![\w.)])[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?![\w.]*\w)"  # a number with its sign
     r"|\d+(?:\.\d+)+"
-    r"|[^\W\d_]+(?:\d+|[+#]+(?!\w))*|\d+[^\W\d_]+\w*"  # a word, C++, C#, h2o, 2nd, 5km
-    r"|\d+|[-+*/^%°$€£¥&=<>~@](?=\s*[\d])|[%°&]|(?<=\d)/(?=\d)"
+    r"|(?<!\w)[^\W\d_]{1,2}-(?!\S)"  # a grade, a blood group
+    rf"|(?:[^\W\d_][{_VOWELS}]*)+(?:\d+|[+#]+(?!\w))*|\d+[^\W\d_]+\w*"  # a word, C++, C#, h2o, 2nd, 5km
+    r"|\d+|[-+*/^&=<>~@](?=\s*[\d])|[=<>](?=\s*[^\W\d_])|[%‰°&$€£¥]|(?<=\d)/(?=\d)"
+    r"|[^\s\w\x00-\x7f]"  # of these, symbols: see _is_said
 )
+_LETTER_PLUS = re.compile(r"(?<=\w)\s*\+\s*(?=[^\W\d_])|(?<=[^\W\d_])\+(?=\d)")
+_HYPHEN = re.compile(r"((?<!\w)[^\W\d_]+)-(?=\d)")
+_FEET = re.compile(r"(?<=\d)'(?=\d{1,2}(?!\d))")
+_RATE = re.compile(r"(?<=\d)(\s*[^\W\d_]{1,12})/(?=[^\W\d_])")
+_UNSAID = "©®℗"
 _OR_MORE = re.compile(r"(?<=\d)\s*\+(?!\s*[\d.(]|\w)")
 _NTH = re.compile(r"([1-9]|[123]\d)(?:st|nd|rd|th)")
 _GLUED = re.compile(r"(-?\d+(?:\.\d+)?)([^\W\d_]+)")
 _WORDS = {
     "%": "percent", "pct": "percent", "&": "and", "$": "dollar", "usd": "dollar", "dollars": "dollar", "€": "euro",
     "eur": "euro", "euros": "euro", "£": "pound", "gbp": "pound", "pounds": "pound", "¥": "yen", "degrees": "degree",
+    "₹": "rupee", "rupees": "rupee", "₩": "won", "₿": "bitcoin", "¢": "cent", "cents": "cent", "‰": "permille",
     "°": "degree", "celsius": "c", "fahrenheit": "f", "minus": "-", "percentage": "percent",
 }  # fmt: skip
 _MEASURES = {
@@ -47,7 +58,7 @@ _COMPANY = {
 _SUFFIXES = frozenset(f"\1{suffix}" for suffix in _COMPANY.values())
 """The suffixes of companies as tokens of their own, so that "Z Inc" is not "Zinc"."""
 _BEFORE_NAMES = {"st": "saint", "mt": "mount"}
-_CURRENCIES = frozenset({"dollar", "euro", "pound", "yen"})
+_CURRENCIES = frozenset({"dollar", "euro", "pound", "yen", "rupee", "won", "bitcoin"})
 
 
 @lru_cache(maxsize=8192)
@@ -79,14 +90,15 @@ def _tokens(text: str, *, regnal: bool = False) -> list[str]:
     text = _HEDGE.sub("", text)
     text = read_dates(text)
     text = _GROUPED.sub(lambda match: match[0].replace(",", ""), text)
+    text = _RATE.sub(r"\1 per ", _HYPHEN.sub(r"\1 ", _FEET.sub(" ft ", text)))
     text = _INITIALS.sub(r"\1", text.replace("'", ""))
     text = _ARTICLE.sub("", text.strip())
     if not regnal:
         text = _INNER_ARTICLE.sub(" ", text)
-    text = _OR_MORE.sub(" plus ", text)
+    text = _LETTER_PLUS.sub(" plus ", _OR_MORE.sub(" plus ", text))
     text = _RANGE.sub(" to ", text)
     tokens: list[str] = []
-    for token in _TOKEN.findall(text):
+    for token in filter(_is_said, _TOKEN.findall(text)):
         glued = _GLUED.fullmatch(token)
         if glued and glued[2] not in ("st", "nd", "rd", "th", "s"):
             tokens += [glued[1], glued[2]]
@@ -94,6 +106,12 @@ def _tokens(text: str, *, regnal: bool = False) -> list[str]:
             tokens.append(token)
     read = read_numbers([_word(token) for token in tokens])
     return _measures(_names(_currency(_regnal(read) if regnal else read)))
+
+
+def _is_said(token: str) -> bool:
+    """Whether a token is part of a name: a word, a number, or a symbol, and no other script's punctuation."""
+    symbol = category(token[0])[0] == "S" and token not in _UNSAID
+    return token[0] < "\x80" or token[0].isalnum() or symbol or token == "‰"
 
 
 def _regnal(tokens: list[str]) -> list[str]:
@@ -132,7 +150,7 @@ def _measures(tokens: list[str]) -> list[str]:
     """Units behind a number in one spelling."""
     out = tokens[:]
     for at in range(1, len(out)):
-        if out[at - 1][-1:].isdigit():
+        if out[at - 1][-1:].isdigit() or out[at - 1] == "per":
             unit = out[at]
             out[at] = _MEASURES.get(unit, _MEASURES.get(unit.removesuffix("s"), unit))
     return out

@@ -10,8 +10,8 @@ from toolenvs.rewards.verdict import Reason, Verdict
 
 _LEAST_LIMIT = 200
 _TIMES_GOLD = 4
-_YES_NO = re.compile(r"\s*(yes|no)\b(?=\s*(?:$|[.,;:!-]))", re.IGNORECASE)
-_EITHER = re.compile(r"\b(?:yes|no)\b", re.IGNORECASE)
+_YES_NO = re.compile(r"\s*(yes|no)\b(?=\s*(?:$|[,;:!]|\.(?!\s*\d)|-(?!\w)))", re.IGNORECASE)
+_EITHER = re.compile(r"\b(?:yes|yep|yeah|no|nope|nah)\b", re.IGNORECASE)
 
 
 def judge(*, golds: Sequence[str], answer: str) -> Verdict:
