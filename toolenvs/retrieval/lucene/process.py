@@ -123,7 +123,6 @@ class JavaProcess:
             self._start()
 
     def _start(self) -> None:
-        self._started += 1
         self._socket.unlink(missing_ok=True)
         Path(f"{self._socket}.new").unlink(missing_ok=True)
         with (self._folder / "log").open("wb") as log:
@@ -142,6 +141,7 @@ class JavaProcess:
                 self._end()
                 raise RetrievalError(f"the Java process of Lucene did not start: {words}")
             time.sleep(0.02)
+        self._started += 1  # only now: who found the one before dead must not take this one for it
 
     def _end(self) -> None:
         process, self._process = self._process, None
