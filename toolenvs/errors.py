@@ -12,6 +12,7 @@
         ├── SandboxError      a code sandbox died, or its server cannot be reached
         │   └── IsolationError    no backend here reaches the configured `min_isolation`
         ├── RetrievalError    an index cannot be used, or a retriever died
+        ├── DatabaseError     a database cannot be opened, or its engine died
         ├── JudgeError        a judge could not come to a verdict
         └── EngineError       a generation engine failed
 """
@@ -71,6 +72,10 @@ class IsolationError(SandboxError):
 
 class RetrievalError(InfrastructureError):
     """An index cannot be used, or a retriever died or cannot be reached."""
+
+
+class DatabaseError(InfrastructureError):
+    """A database cannot be opened, or its engine died."""
 
 
 class JudgeError(InfrastructureError):

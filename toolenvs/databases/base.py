@@ -1,0 +1,262 @@
+"""What every database can do: run one query that only reads, and describe itself."""
+
+import asyncio
+import contextlib
+import os
+import re
+import time
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Self
+
+from toolenvs.databases import schema as schemas
+from toolenvs.databases.limits import Limits
+from toolenvs.databases.pool import Gone, Pool
+from toolenvs.databases.result import Result
+from toolenvs.databases.schema import Schema
+from toolenvs.databases.worker import KILL_AFTER_S
+from toolenvs.errors import ConfigError, DatabaseError
+
+NOW = "2025-01-01 00:00:00"
+"""What the clock of a database says by default, in UTC."""
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?")
+_SCHEMA_TIMEOUT_S = 60.0
+
+
+class Database(ABC):
+    """One database that is only read. Safe to share between threads, event loops and episodes: a query leaves nothing.
+
+    Queries run in processes of their own, which are killed when they do not stop in time.
+    """
+
+    dialect: ClassVar[str]
+    """The engine's name, as sqlglot spells it: sqlite, duckdb, postgres."""
+    engine: ClassVar[str]
+    """Module and class of its side in the process."""
+    extra: ClassVar[str] = ""
+    """Of the package, for what the engine needs; "" where it needs nothing."""
+
+    def __init__(
+        self,
+        source: str,
+        *,
+        workers: int | None = None,
+        memory_mb: int = 512,
+        seed: int = 0,
+        now: str = NOW,
+        **limits: Any,
+    ) -> None:
+        """Open the database; a wrong source is told at once.
+
+        Args:
+            source: what the engine opens: a file, or the address of a server.
+            workers: processes that run queries at the same time; by default one for each processor.
+            memory_mb: address space of one such process.
+            seed: of the engine's random numbers, the same for every query.
+            now: what the engine's clock says, "YYYY-MM-DD HH:MM:SS" in UTC.
+            limits: those of `Limits`, for queries that bring none.
+
+        Raises:
+            ConfigError: an option cannot be used.
+            DatabaseError: the source cannot be opened.
+        """
+        for name, value, least in (("workers", workers, 1), ("memory_mb", memory_mb, 64)):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+                raise ConfigError(f"databases: {name} must be a whole number from {least}, not {value!r}")
+        self.limits = Limits().override(**limits)
+        self._seed, self._now = _seed(seed), _moment(now)
+        first = {
+            **self._opening(source),
+            "engine": self.engine,
+            "dialect": self.dialect,
+            "extra": self.extra,
+            "memory_mb": memory_mb,
+        }
+        self._pool = Pool(first, workers or os.cpu_count() or 1)
+        self._finish = weakref.finalize(self, self._pool.close)
+        self._schemas: dict[int, Schema] = {}
+        try:
+            self.schema()
+        except BaseException:
+            self.close()
+            raise
+
+    @abstractmethod
+    def _opening(self, source: str) -> Mapping[str, Any]:
+        """What the process needs to know to open the database.
+
+        Raises:
+            ConfigError: the source is not of the right form.
+            DatabaseError: there is no such source.
+        """
+
+    def query(
+        self,
+        sql: str,
+        limits: Limits | None = None,
+        *,
+        answer: bool = False,
+        seed: int | None = None,
+        now: str | None = None,
+    ) -> Result:
+        """Run one query; whatever it does, a result comes back.
+
+        Args:
+            sql: exactly one statement that only reads; a semicolon at its end is fine.
+            limits: what it may use; None: the database's.
+            answer: refuse what only explains or describes, so that it cannot stand as the answer to a question.
+            seed: of the engine's random numbers; None: the database's.
+            now: what the engine's clock says; None: the database's.
+
+        Raises:
+            ConfigError: `sql` is no text, or `seed` or `now` cannot be used.
+            DatabaseError: the database itself failed, or is closed: never the query's doing.
+        """
+        limits = limits or self.limits
+        request, started = self._request(sql, limits, answer, seed, now), time.perf_counter()
+        if isinstance(request, Result):
+            return request
+        outcome: dict[str, Any] = {}
+        with _told(outcome, limits):
+            outcome.update(self._pool.exchange(request, limits.timeout_s + KILL_AFTER_S))
+        return _result(outcome, time.perf_counter() - started)
+
+    async def aquery(
+        self,
+        sql: str,
+        limits: Limits | None = None,
+        *,
+        answer: bool = False,
+        seed: int | None = None,
+        now: str | None = None,
+    ) -> Result:
+        """As `query`. Cancelling kills the query."""
+        limits = limits or self.limits
+        request, started = self._request(sql, limits, answer, seed, now), time.perf_counter()
+        if isinstance(request, Result):
+            return request
+        outcome: dict[str, Any] = {}
+        with _told(outcome, limits):
+            outcome.update(await self._pool.aexchange(request, limits.timeout_s + KILL_AFTER_S))
+        return _result(outcome, time.perf_counter() - started)
+
+    def schema(self, *, samples: int = 0) -> Schema:
+        """Tables and views in order of their names, and up to `samples` values of each column; read once.
+
+        Raises:
+            DatabaseError: the database itself failed, or is closed.
+        """
+        if samples not in self._schemas:
+            timeout_s = _SCHEMA_TIMEOUT_S
+            try:
+                answer = self._pool.exchange({"samples": samples, "timeout_s": timeout_s}, timeout_s)
+            except (TimeoutError, Gone):
+                raise DatabaseError(f"the schema could not be read within {timeout_s:.0f} s") from None
+            if "broken" in answer:
+                raise DatabaseError(answer["broken"])
+            self._schemas[samples] = schemas.from_json(self.dialect, answer["tables"])
+        return self._schemas[samples]
+
+    async def aschema(self, *, samples: int = 0) -> Schema:
+        """As `schema`."""
+        known = self._schemas.get(samples)
+        return known if known is not None else await asyncio.to_thread(self.schema, samples=samples)
+
+    def _request(
+        self, sql: str, limits: Limits, answer: bool, seed: int | None, now: str | None
+    ) -> dict[str, Any] | Result:
+        if not isinstance(sql, str):
+            raise ConfigError(f"query() takes one text of SQL, not {sql!r:.100}")
+        try:
+            size = len(sql.encode())
+        except UnicodeEncodeError:
+            return Result("error", code="syntax", error="the query holds half of a surrogate pair: remove it")
+        if size > limits.max_sql_bytes:
+            told = f"the query is {size:,} bytes long, and at most {limits.max_sql_bytes:,} are read: shorten it"
+            return Result("refused", code="too_long", error=told)
+        if "\0" in sql:
+            return Result("error", code="syntax", error="the query holds a NUL character: remove it")
+        return {
+            "sql": sql.removeprefix("\ufeff"),
+            "answer": answer,
+            "seed": self._seed if seed is None else _seed(seed),
+            "now": self._now if now is None else _moment(now),
+            "timeout_s": limits.timeout_s,
+            "max_steps": limits.max_steps,
+            "max_rows": limits.max_rows,
+            "max_bytes": limits.max_bytes,
+            "max_value_bytes": limits.max_value_bytes,
+        }
+
+    def close(self) -> None:
+        """End the processes; a second call does nothing."""
+        self._finish()
+
+    async def aclose(self) -> None:
+        """As `close`."""
+        self.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+
+def late(limits: Limits) -> dict[str, Any]:
+    """The answer to a query that ran past its deadline."""
+    told = f"the query was stopped after {limits.timeout_s:g} s: make it do less"
+    return {"status": "timeout", "code": "timeout", "error": told}
+
+
+@contextlib.contextmanager
+def _told(outcome: dict[str, Any], limits: Limits) -> Iterator[None]:
+    """Turns the end of the process into an outcome of the query, where it was the query's doing."""
+    try:
+        yield
+    except TimeoutError:
+        outcome.update(late(limits))
+    except Gone as gone:
+        if not gone.in_time:
+            outcome.update(late(limits))
+        elif gone.by_query:
+            told = "the query broke the database engine: write it in another way"
+            outcome.update({"status": "error", "code": "crashed", "error": told})
+        else:
+            why = f"signal {gone.signal}" if gone.signal else "by itself"
+            raise DatabaseError(f"the database's process ended ({why}) while a query ran") from None
+
+
+def _result(answer: dict[str, Any], seconds: float) -> Result:
+    if "broken" in answer:
+        raise DatabaseError(answer["broken"])
+    return Result(
+        status=answer["status"],
+        columns=tuple(answer.get("columns", ())),
+        rows=tuple(map(tuple, answer.get("rows", ()))),
+        truncated=answer.get("truncated", False),
+        total_rows=answer.get("total_rows"),
+        code=answer.get("code"),
+        error=answer.get("error"),
+        steps=answer.get("steps"),
+        seconds=seconds,
+    )
+
+
+def _seed(seed: int) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
+        raise ConfigError(f"databases: seed must be a whole number from 0 to 2**64 - 1, not {seed!r}")
+    return seed
+
+
+def _moment(now: str) -> str:
+    if not isinstance(now, str) or _MOMENT.fullmatch(now) is None:
+        raise ConfigError(f"databases: now must be a moment 'YYYY-MM-DD HH:MM:SS', not {now!r}")
+    return now

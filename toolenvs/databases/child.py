@@ -1,0 +1,81 @@
+"""The engine's process: reads queries from its socket, answers each, and is killed by the kernel when one hangs.
+
+It is started by `toolenvs.databases.worker`. A timer ends it shortly after a query's deadline, whatever the engine is
+doing then, and also where nobody is left to kill it.
+"""
+
+import importlib
+import os
+import resource
+import signal
+import socket
+from typing import Any, Protocol
+
+from toolenvs.databases import wire
+
+GRACE_S = 0.2
+"""After the deadline, for an engine that stops by itself."""
+
+
+class Engine(Protocol):
+    """One opened database, in the process that may be killed."""
+
+    def query(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The fields of a `Result`; `request` holds sql, answer, seed, now and the fields of `Limits`."""
+        ...
+
+    def schema(self, request: dict[str, Any]) -> dict[str, Any]:
+        """{"tables": [...]} in the form that `toolenvs.databases.schema.from_json` reads; `request` holds samples."""
+        ...
+
+
+def main(descriptor: int) -> None:
+    """Serve the socket until it is closed."""
+    channel = socket.socket(fileno=descriptor)
+    first = _receive(channel)
+    if first is None:
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the parent decides
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # nothing here writes a file
+    memory = first["memory_mb"] << 20
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    try:
+        module, _, name = first["engine"].partition(":")
+        engine: Engine = getattr(importlib.import_module(module), name)(first)
+    except Exception as error:
+        channel.sendall(wire.encode({"failed": str(error), "kind": type(error).__name__}))
+        return
+    channel.sendall(wire.encode({"ready": os.getpid()}))
+    while (request := _receive(channel)) is not None:
+        signal.setitimer(signal.ITIMER_REAL, request["timeout_s"] + GRACE_S)
+        frame = _answer(engine, request)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        channel.sendall(frame)
+
+
+def _answer(engine: Engine, request: dict[str, Any]) -> bytes:
+    try:
+        return wire.encode(engine.schema(request) if "samples" in request else engine.query(request))
+    except MemoryError:
+        return wire.encode(out_of_memory())
+
+
+def out_of_memory() -> dict[str, Any]:
+    """The answer to a query that needs more memory than there is."""
+    return {"status": "error", "code": "memory", "error": "the query needs too much memory: ask for less at once"}
+
+
+def _receive(channel: socket.socket) -> dict[str, Any] | None:
+    """The next message; None when the other side has closed."""
+    received = bytearray()
+    need = wire.HEADER.size
+    while len(received) < need:
+        piece = channel.recv(65_536)
+        if not piece:
+            return None
+        received += piece
+        if need == wire.HEADER.size and len(received) >= need:
+            need += wire.HEADER.unpack_from(received)[0]
+    return wire.decode(received[wire.HEADER.size :])

@@ -1,0 +1,117 @@
+"""The processes of one database: lent to one query at a time, started when first needed, and replaced when killed."""
+
+import asyncio
+import os
+import threading
+from collections import deque
+from concurrent.futures import Future
+from typing import Any
+
+from toolenvs.databases.worker import Gone, Worker
+from toolenvs.errors import DatabaseError
+
+
+class Pool:
+    """At most `size` processes. From any thread or event loop; a forked child starts its own."""
+
+    def __init__(self, first: dict[str, Any], size: int) -> None:
+        self._first = first
+        self._size = size
+        self._renew()
+
+    def _renew(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._idle: list[Worker] = []
+        self._lent = 0
+        self._waiting: deque[Future[Worker | None]] = deque()
+        self._closed = False
+
+    def exchange(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        """The answer of some process; see `Worker.exchange`. Time spent in waiting for a free one is not counted.
+
+        Raises:
+            DatabaseError: the database was closed, or cannot be opened again.
+        """
+        place = self._place()
+        worker = None
+        try:
+            worker = self._ready(place.result())
+            return worker.exchange(message, timeout_s)
+        finally:
+            self._give_back(worker)
+
+    async def aexchange(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        """As `exchange`."""
+        place = self._place()
+        if not place.done():
+            try:
+                await asyncio.wrap_future(place)
+            except asyncio.CancelledError:
+                if place.done() and not place.cancelled():  # it was granted at the same moment
+                    self._give_back(place.result())
+                raise
+        worker = place.result()
+        try:
+            if worker is None or not worker.alive:
+                worker = await asyncio.to_thread(self._ready, worker)
+            return await worker.aexchange(message, timeout_s)
+        finally:
+            self._give_back(worker)
+
+    def _place(self) -> "Future[Worker | None]":
+        """The right to use a process, now or later; its result is an idle one, or None: start one."""
+        if self._pid != os.getpid():
+            for worker in self._idle:
+                worker.leave()
+            closed = self._closed
+            self._renew()
+            self._closed = closed
+        place: Future[Worker | None] = Future()
+        with self._lock:
+            if self._closed:
+                raise DatabaseError("this database is closed: open it again")
+            if self._lent < self._size:
+                self._lent += 1
+                place.set_result(self._idle.pop() if self._idle else None)
+            else:
+                self._waiting.append(place)
+        return place
+
+    def _ready(self, worker: Worker | None) -> Worker:
+        if worker is not None and worker.alive:
+            return worker
+        if worker is not None:
+            worker.kill()
+        return Worker(self._first)
+
+    def _give_back(self, worker: Worker | None) -> None:
+        usable = worker is not None and worker.channel.fileno() >= 0
+        with self._lock:
+            while self._waiting:
+                place = self._waiting.popleft()
+                if place.set_running_or_notify_cancel():
+                    place.set_result(worker if usable else None)
+                    return
+            self._lent -= 1
+            if usable and worker is not None and not self._closed:
+                self._idle.append(worker)
+                return
+        if usable and worker is not None:
+            worker.kill()
+
+    def close(self) -> None:
+        """End the processes that no query uses now, and the others as they come back."""
+        if self._pid != os.getpid():
+            for worker in self._idle:
+                worker.leave()
+            self._idle = []
+            return
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for worker in idle:
+            worker.kill()
+
+
+__all__ = ["Gone", "Pool"]

@@ -1,0 +1,226 @@
+"""SQLite in the process that may be killed: one connection, which is asked everything and can change nothing."""
+
+import difflib
+import re
+import sqlite3
+import time
+from typing import Any
+from urllib.parse import quote
+
+from toolenvs.databases.child import out_of_memory
+from toolenvs.databases.sqlite import rules
+from toolenvs.databases.sqlite.describe import describe
+from toolenvs.databases.sqlite.functions import CALL_STEPS, Functions
+from toolenvs.databases.sqlite.lexer import Lexed, lex
+
+_TICK_STEPS = 1_000
+_COUNT_STEPS = 1_000_000
+"""What is spent at most on counting the rows that are not kept."""
+_LIMITS = {
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 1_000,
+    sqlite3.SQLITE_LIMIT_COLUMN: 2_000,
+    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 500,
+    sqlite3.SQLITE_LIMIT_VDBE_OP: 250_000,
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 1_000,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+    sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 10,
+    sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
+}
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
+_UNKNOWN = re.compile(r"no such (column|table|function): (.*)", re.DOTALL)
+_FOREIGN = {
+    "SHOW": "SHOW is of another engine: SELECT name FROM sqlite_master lists the tables",
+    "DESCRIBE": "DESCRIBE is of another engine: use PRAGMA table_info(TABLE)",
+    "DESC": "DESC is of another engine: use PRAGMA table_info(TABLE)",
+}
+_INSTEAD = {
+    "generate_series": "it is not built in; use WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 3)"
+}
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+class SqliteEngine:
+    """One opened file."""
+
+    def __init__(self, first: dict[str, Any]) -> None:
+        uri = f"file:{quote(first['path'])}?mode=ro&immutable=1"
+        # no cache of statements: a second run of one would count its steps on from the first
+        self._connection = sqlite3.connect(uri, uri=True, isolation_level=None, cached_statements=0)
+        self._connection.text_factory = _text
+        try:
+            self._prepare(first)
+        except sqlite3.DatabaseError as error:
+            raise ValueError(f"the file is no database of SQLite, or is damaged ({error})") from None
+
+    def _prepare(self, first: dict[str, Any]) -> None:
+        run = self._connection.execute
+        run(f"PRAGMA hard_heap_limit={first['memory_mb'] << 19}").fetchall()
+        run("PRAGMA temp_store=MEMORY")
+        run("PRAGMA query_only=ON")
+        run("PRAGMA cache_size=-16384")
+        self._schema = describe(self._connection)
+        for name in rules.EPONYMOUS:  # their first use would be refused: it declares them
+            if name.startswith("pragma_"):
+                run(f"SELECT * FROM {name} LIMIT 0").fetchall()
+            else:
+                run(f"SELECT * FROM {name}('[]')").fetchall()
+        tables = [name for (name,) in run("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")]
+        for (name,) in run("SELECT name FROM sqlite_master WHERE sql LIKE 'create virtual table%'").fetchall():
+            run("SELECT * FROM {} LIMIT 0".format('"' + name.replace('"', '""') + '"')).fetchall()
+        self._functions = Functions(self._connection)
+        self._authorizer = rules.Authorizer(tables)
+        self._connection.set_authorizer(self._authorizer)
+        for limit, value in _LIMITS.items():
+            self._connection.setlimit(limit, value)
+        self._connection.set_progress_handler(self._tick, _TICK_STEPS)
+        self._names = {"table": tables, "column": [c["name"] for t in self._schema for c in t["columns"]]}
+        self._names["function"] = sorted(rules.FUNCTIONS)
+        self._ticks, self._max_steps, self._until, self._met = 0, 0, 0.0, ""
+
+    def _tick(self) -> int:
+        self._ticks += 1
+        if self._steps() > self._max_steps:
+            self._met = "steps"
+        elif time.monotonic() > self._until:
+            self._met = "deadline"
+        return bool(self._met)
+
+    def _steps(self) -> int:
+        return self._ticks * _TICK_STEPS + self._functions.calls * CALL_STEPS
+
+    def schema(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Tables and views, and `samples` values of each column."""
+        if request["samples"]:
+            connection = self._connection
+            connection.set_authorizer(None)
+            connection.set_progress_handler(None, 0)
+            try:
+                return {"tables": describe(connection, request["samples"])}
+            except sqlite3.Error as error:
+                return {"broken": f"the database cannot be read ({error})"}
+            finally:
+                connection.set_authorizer(self._authorizer)
+                connection.set_progress_handler(self._tick, _TICK_STEPS)
+        return {"tables": self._schema}
+
+    def query(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Run one query; see `toolenvs.databases.base`."""
+        lexed = lex(request["sql"])
+        no = _refusal(lexed, request["answer"])
+        if no is not None:
+            return no
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, request["max_value_bytes"])
+        self._functions.start(request["seed"], request["now"], request["max_value_bytes"])
+        self._ticks, self._met, self._authorizer.refused = 0, "", None
+        self._max_steps, self._until = request["max_steps"], time.monotonic() + request["timeout_s"]
+        try:
+            if lexed.unquoted is not None and lexed.first != "PRAGMA":
+                prefix = "" if lexed.first == "EXPLAIN" else "EXPLAIN "
+                self._connection.execute(prefix + lexed.unquoted).close()
+                self._ticks = 0
+            cursor = self._connection.execute(lexed.sql)
+            return self._rows(cursor, request)
+        except (sqlite3.Error, sqlite3.Warning, MemoryError, ValueError, OverflowError) as error:
+            return self._failure(error, lexed)
+
+    def _rows(self, cursor: sqlite3.Cursor, request: dict[str, Any]) -> dict[str, Any]:
+        max_rows, room = request["max_rows"], request["max_bytes"]
+        columns = [column[0] for column in cursor.description or ()]
+        rows: list[tuple[Any, ...]] = []
+        truncated = False
+        for row in cursor:
+            room -= sum([len(value) if isinstance(value, str | bytes) else 8 for value in row])
+            if room < 0 and not rows:
+                cursor.close()
+                told = f"one row is larger than {request['max_bytes']:,} bytes: select less of it"
+                return {"status": "error", "code": "too_big", "error": told, "steps": self._steps()}
+            if len(rows) == max_rows or room < 0:
+                truncated = True
+                break
+            rows.append(row)
+        steps = self._steps()
+        total = self._count(cursor, len(rows) + 1) if truncated else len(rows)
+        return {
+            "status": "ok",
+            "columns": columns,
+            "rows": rows,
+            "truncated": truncated,
+            "total_rows": total,
+            "steps": steps,
+        }
+
+    def _count(self, cursor: sqlite3.Cursor, total: int) -> int | None:
+        self._max_steps = min(self._max_steps, self._steps() + _COUNT_STEPS)
+        try:
+            for _ in cursor:
+                total += 1
+        except (sqlite3.Error, MemoryError):
+            return None
+        finally:
+            cursor.close()
+        return total
+
+    def _failure(self, error: Exception, lexed: Lexed) -> dict[str, Any]:
+        message = str(error)
+        if self._authorizer.refused is not None:
+            return _forbidden(self._authorizer.refused)
+        if self._met:
+            told = f"the query was stopped after {self._steps() // 1_000:,} thousand steps of work: make it do less"
+            return {"status": "timeout", "code": "timeout", "error": told, "steps": self._steps()}
+        if isinstance(error, MemoryError):
+            return out_of_memory()
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
+            return {"broken": f"the database cannot be read ({message})"}
+        code, told = "sql", self._functions.problem or message
+        match = _UNKNOWN.fullmatch(message)
+        if match:
+            code = "no_such_column" if match[1] == "column" else "sql"
+            told += self._hint(match[1], match[2], lexed)
+        elif lexed.first in _FOREIGN:
+            told += f" ({_FOREIGN[lexed.first]})"
+        return {"status": "error", "code": code, "error": told, "steps": self._steps()}
+
+    def _hint(self, kind: str, name: str, lexed: Lexed) -> str:
+        bare = name.rpartition(".")[2]
+        if bare in _INSTEAD:
+            return f" ({_INSTEAD[bare]})"
+        near = {known.lower(): known for known in self._names[kind]}
+        close = difflib.get_close_matches(bare.lower(), near, n=1, cutoff=0.75)
+        hints = [f"did you mean {near[close[0]]}?"] if close and close[0] != bare.lower() else []
+        if kind == "column" and lexed.unquoted is not None and f'"{bare}"' in lexed.sql:
+            hints.append("double quotes are for names; a text stands in single quotes")
+        return f" ({'; '.join(hints)})" if hints else ""
+
+
+def _forbidden(what: str) -> dict[str, Any]:
+    told = (
+        f"{what} is not allowed: the database is only read, by one SELECT, VALUES, WITH or EXPLAIN QUERY PLAN, "
+        "or a PRAGMA that describes a table"
+    )
+    return {"status": "refused", "code": "forbidden", "error": told}
+
+
+def _refusal(lexed: Lexed, answer: bool) -> dict[str, Any] | None:
+    """Why a text is not run; None where it is exactly one query, as far as its tokens tell."""
+    if not lexed.statements:
+        return {"status": "refused", "code": "empty", "error": "there is no query: write one"}
+    if lexed.first == ".":
+        told = "commands with a dot belong to SQLite's shell: write SQL, such as SELECT name FROM sqlite_master"
+        return {"status": "error", "code": "sql", "error": told}
+    if lexed.statements > 1:
+        told = f"there are {lexed.statements} statements: write exactly one"
+        return {"status": "refused", "code": "multi_statement", "error": told}
+    if lexed.first in rules.STATEMENTS:
+        return _forbidden(lexed.first)
+    if lexed.parameter:
+        told = f"the parameter {lexed.parameter} has no value: write the value itself"
+        return {"status": "error", "code": "sql", "error": told}
+    if lexed.first == "EXPLAIN" and lexed.second != "QUERY":
+        return _forbidden("EXPLAIN without QUERY PLAN")  # it would show addresses of memory
+    if answer and lexed.first in ("EXPLAIN", "PRAGMA"):
+        told = f"{lexed.first} only explains or describes: answer with a query that gives the rows"
+        return {"status": "refused", "code": "not_a_query", "error": told}
+    return None

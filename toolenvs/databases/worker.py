@@ -1,0 +1,186 @@
+"""One engine's process, seen from here: an exchange at a time, and a kill when it does not answer in time."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from toolenvs.databases import wire
+from toolenvs.errors import ConfigError, DatabaseError, MissingExtraError
+
+KILL_AFTER_S = 0.35
+"""After a deadline; the process's own timer, which is earlier, is there for when this one cannot."""
+START_TIMEOUT_S = 60.0
+_MAX_FRAME_BYTES = 1 << 30
+_PACKAGE = Path(__file__).resolve().parents[1]
+_BOOT = f"""
+import sys, types
+package = types.ModuleType("toolenvs")  # not the real one, which registers every page
+package.__path__ = [{str(_PACKAGE)!r}]
+sys.modules["toolenvs"] = package
+from toolenvs.databases import child
+child.main(int(sys.argv[1]))
+"""
+_BROKEN_BY_QUERY = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP}
+
+
+class Gone(Exception):
+    """The process ended while it owed an answer; `signal` is what ended it, 0 where it ended by itself."""
+
+    def __init__(self, by: int) -> None:
+        super().__init__(by)
+        self.signal = by
+
+    @property
+    def in_time(self) -> bool:
+        """Whether something else than a deadline ended it."""
+        return self.signal != signal.SIGALRM
+
+    @property
+    def by_query(self) -> bool:
+        """Whether it broke at its own work, and was not ended from outside."""
+        return self.signal in _BROKEN_BY_QUERY
+
+
+class Worker:
+    """A process with one opened database. One exchange at a time: the pool sees to that."""
+
+    def __init__(self, first: dict[str, Any]) -> None:
+        """Start it and wait until the database is open.
+
+        Raises:
+            ConfigError: a setting cannot be used.
+            MissingExtraError: the engine needs a package that is not installed.
+            DatabaseError: the database cannot be opened.
+        """
+        self.channel, theirs = socket.socketpair()
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-c", _BOOT, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env={"PATH": os.defpath, "TZ": "UTC", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0"},
+            )
+        except OSError as error:
+            self.channel.close()
+            raise DatabaseError(f"a database's process cannot be started ({error}): free memory or processes") from None
+        finally:
+            theirs.close()
+        self._received = bytearray()
+        try:
+            answer = self.exchange(first, START_TIMEOUT_S)
+        except TimeoutError:
+            raise DatabaseError(f"the database did not open within {START_TIMEOUT_S:.0f} s") from None
+        except Gone as gone:
+            raise DatabaseError(f"the database's process ended while it opened it (signal {gone.signal})") from None
+        except BaseException:
+            self.kill()
+            raise
+        if "failed" in answer:
+            self.kill()
+            if answer["kind"] == "ModuleNotFoundError":
+                raise MissingExtraError(
+                    answer["failed"].split("'")[1], first["extra"], f"a {first['dialect']} database"
+                )
+            raise (ConfigError if answer["kind"] == "ConfigError" else DatabaseError)(answer["failed"])
+
+    def exchange(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        """The answer to a message; the process is gone after any error.
+
+        Raises:
+            TimeoutError: there was none in time.
+            Gone: the process ended.
+        """
+        until = time.monotonic() + timeout_s
+        try:
+            self.channel.settimeout(timeout_s)
+            self.channel.sendall(wire.encode(message))
+            while (body := self._frame()) is None:
+                self.channel.settimeout(max(until - time.monotonic(), 0.001))
+                self._feed(self.channel.recv(1 << 20))
+        except TimeoutError:
+            self.kill()
+            raise
+        except OSError:
+            raise Gone(self.kill()) from None
+        except BaseException:
+            self.kill()
+            raise
+        return wire.decode(body)
+
+    async def aexchange(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        """As `exchange`; cancelling kills the process."""
+        loop = asyncio.get_running_loop()
+        try:
+            self.channel.settimeout(0)
+            async with asyncio.timeout(timeout_s):
+                await loop.sock_sendall(self.channel, wire.encode(message))
+                while (body := self._frame()) is None:
+                    self._feed(await loop.sock_recv(self.channel, 1 << 20))
+        except TimeoutError:
+            self.kill()
+            raise
+        except OSError:
+            raise Gone(self.kill()) from None
+        except BaseException:
+            self.kill()
+            raise
+        return wire.decode(body)
+
+    def _feed(self, piece: bytes) -> None:
+        if not piece:
+            raise ConnectionResetError
+        self._received += piece
+
+    def _frame(self) -> bytearray | None:
+        """The body of the frame that has come, if it has come whole."""
+        have = self._received
+        if len(have) < wire.HEADER.size:
+            return None
+        size = wire.HEADER.unpack_from(have)[0]
+        if size > _MAX_FRAME_BYTES:
+            raise ConnectionResetError
+        if len(have) < wire.HEADER.size + size:
+            return None
+        self._received = bytearray()
+        return have[wire.HEADER.size :]
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process.poll() is None
+
+    def kill(self) -> int:
+        """End it; the signal that it had ended by before, 0 where it ran or ended by itself."""
+        ended = self._ended_by()
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        self._process.wait()
+        self.channel.close()
+        return ended
+
+    def _ended_by(self) -> int:
+        """A closed channel comes a moment before the wait status."""
+        with contextlib.suppress(OSError, ValueError):
+            if self.channel.fileno() >= 0 and self._received == b"":
+                self.channel.settimeout(0)
+                with contextlib.suppress(BlockingIOError):
+                    if self.channel.recv(1, socket.MSG_PEEK) == b"":
+                        with contextlib.suppress(subprocess.TimeoutExpired):
+                            self._process.wait(1)
+        status = self._process.poll()
+        return -status if status is not None and status < 0 else 0
+
+    def leave(self) -> None:
+        """Let go of it without ending it: it is the parent's of this forked process."""
+        self.channel.close()
+        self._process.returncode = 0  # not ours to wait for
