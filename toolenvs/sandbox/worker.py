@@ -8,6 +8,7 @@ import array
 import ast
 import atexit
 import builtins
+import contextlib
 import gc
 import io
 import linecache
@@ -37,15 +38,20 @@ _REHEARSAL = ("import math\nprint(math.pi)\nprint(1, end='')\n'None'", "1 / 0", 
 
 
 class Channel(io.RawIOBase):
-    """What is beneath standard output or error: gathers bytes for the pipe, up to a number of characters a run."""
+    """What is beneath standard output or error: gathers bytes for the pipe, up to a number of characters a run.
+
+    Threads, signal handlers and finalizers write in the middle of a write, and an interrupt ends one anywhere. Python
+    calls handlers behind calls and jumps, so what must happen together stands between two of those.
+    """
+
+    __slots__ = ("_descriptor", "_handing_over", "_lock", "_max_chars", "_pending", "left", "truncated")
 
     def __init__(self, descriptor: int, max_chars: int) -> None:
         self._descriptor = descriptor
         self._max_chars = max_chars
-        self.lock = _thread.RLock()  # programs print from threads, and from signal handlers within a print
+        self._lock = _thread.RLock()
         self._pending = bytearray()
-        self.keeping = False
-        """Whether what is pending waits for the answer instead of going into the pipe."""
+        self._handing_over = False
         self.begin()
 
     def begin(self) -> None:
@@ -55,8 +61,13 @@ class Channel(io.RawIOBase):
 
     def write(self, data: Any, /) -> int:
         """Append bytes, or as many of them as there is room for."""
-        piece = bytes(data)
-        with self.lock:
+        piece = bytes(memoryview(data))
+        self.put(piece)
+        return len(piece)
+
+    def put(self, piece: bytes) -> None:
+        """As `write`."""
+        with self._lock:
             if len(piece) > self.left or not piece.isascii():
                 piece = self._fitting(piece)
             else:
@@ -64,7 +75,6 @@ class Channel(io.RawIOBase):
             self._pending += piece
             if len(self._pending) >= _BUFFER_BYTES:
                 self._hand_over()
-        return memoryview(data).nbytes
 
     def _fitting(self, piece: bytes) -> bytes:
         text = piece.decode("utf-8", "replace")
@@ -75,22 +85,32 @@ class Channel(io.RawIOBase):
         return piece
 
     def _hand_over(self) -> None:
-        while self._pending:
-            written = os.write(self._descriptor, self._pending)
-            del self._pending[:written]
+        if self._handing_over:  # called by a handler within
+            return
+        self._handing_over = True
+        try:
+            while self._pending:
+                writing = map(os.write, (self._descriptor,), (bytes(self._pending),))
+                (written,) = writing  # no call: what was written is dropped before any interrupt
+                del self._pending[:written]
+        finally:
+            self._handing_over = False
 
     def flush(self) -> None:
         """Hand what is pending to the pipe."""
-        if self._pending and not self.keeping:
-            with self.lock:
+        if self._pending:
+            with self._lock:
                 self._hand_over()
+
+    def close(self) -> None:
+        """As `flush`: whatever else a program puts around this does that when it goes away."""
+        self.flush()
 
     def take(self) -> bytes:
         """What is pending, which is then no longer."""
-        with self.lock:
-            data = bytes(self._pending)
-            self._pending.clear()
-            return data
+        with self._lock:
+            data, self._pending = self._pending, bytearray()
+            return bytes(data)
 
     def fileno(self) -> int:
         """The descriptor beneath."""
@@ -102,21 +122,57 @@ class Channel(io.RawIOBase):
 
 
 class Text(io.TextIOWrapper):
-    """The text face of a `Channel`. By itself Python 3.11 loses or doubles what threads write at the same time."""
+    """The text face of a `Channel`.
+
+    It gathers nothing itself: what writes within a write makes Python 3.11's own lose, double or invent output.
+    """
+
+    __slots__ = ("_channel", "_eager", "_newline", "_plain", "_shut")
 
     def __init__(self, channel: Channel) -> None:
         super().__init__(cast(Any, channel), "utf-8", "backslashreplace")
-        self._lock = channel.lock
+        self._channel = channel
+        self._shut = self._eager = False
+        self._plain, self._newline = True, "\n"
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed or detached."""
+        return self._shut
 
     def write(self, text: str, /) -> int:
         """Write `text`."""
-        with self._lock:
-            return super().write(text)
+        if self._shut:
+            raise ValueError("I/O operation on closed file.")
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        if self._plain:
+            self._channel.put(text.encode("utf-8", "backslashreplace"))
+        else:
+            self._channel.put(text.replace("\n", self._newline).encode(self.encoding, self.errors or "strict"))
+            if self._eager:
+                self._channel.flush()
+        return len(text)
 
-    def flush(self) -> None:
-        """Hand what is pending to the channel, and have it do so to the pipe."""
-        with self._lock:
-            super().flush()
+    def reconfigure(self, *, newline: str | None = None, **options: Any) -> None:
+        """Change how text becomes bytes, and whether they wait."""
+        super().reconfigure(newline=newline, **options)
+        self._newline = newline or "\n"
+        self._eager = self.line_buffering or self.write_through
+        self._plain = False
+
+    def detach(self) -> Any:
+        """Part from the channel, which is what is returned."""
+        channel = super().detach()
+        self._shut = True
+        return channel
+
+    def close(self) -> None:
+        """Hand over what was written, and take no more."""
+        try:
+            super().close()
+        finally:
+            self._shut = True
 
 
 class Stream:
@@ -128,14 +184,16 @@ class Stream:
 
     def _open(self) -> None:
         self._channel = Channel(*self._opening)
-        self._text = Text(self._channel)
+        self.text = Text(self._channel)
 
-    def begin(self) -> io.TextIOWrapper:
-        """What the next program writes to."""
-        if not _usable(self._text):
-            self._open()
+    def begin(self) -> None:
+        """Be whole for the next program, whatever the last one did."""
+        if type(self.text) is not Text or self.text._shut:
+            self.text = Text(self._channel)
+        for patched in (self.text.__dict__, self._channel.__dict__):
+            if patched:
+                patched.clear()
         self._channel.begin()
-        return self._text
 
     @property
     def truncated(self) -> bool:
@@ -144,30 +202,32 @@ class Stream:
 
     def write(self, text: str) -> None:
         """Write behind the program's own output, however that left the stream."""
-        if not _usable(self._text):
-            self._open()
-        self._text.write(text[: self._channel.left + 1])
-        self._settle()
+        Channel.put(self._channel, text[: self._channel.left + 1].encode("utf-8", "backslashreplace"))
 
     def take(self) -> bytes:
         """What is pending, which is then no longer: the last of a program's output travels with its answer."""
-        self._settle()
-        return self._channel.take()
-
-    def _settle(self) -> None:
-        """Bring everything that was written into the channel, and no further."""
-        self._channel.keeping = True
         try:
-            self._text.flush()
-        except ValueError:  # the program closed it, or took its bytes away
-            pass
-        finally:
-            self._channel.keeping = False
+            return Channel.take(self._channel)  # not what a program may have put in its place
+        except BaseException:  # the program changed it from within
+            self._open()
+            return b""
+
+
+class Nothing(io.RawIOBase):
+    """What is beneath standard input when there is none: a program cannot leave anything in it for the next one."""
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Read no bytes."""
+        return 0
 
 
 def _usable(text: io.TextIOWrapper) -> bool:
     try:
-        return not text.closed
+        return not text.closed and not text.__dict__
     except ValueError:
         return False
 
@@ -185,7 +245,7 @@ class Worker:
         self._inbox = b""
         self._descriptors: list[int] = []
         self._out, self._err = Stream(1, output_chars), Stream(2, output_chars)
-        self._empty = _input(b"")
+        self._empty = _input()
         self._main = types.ModuleType("__main__")
         self._main.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = self._main
@@ -278,12 +338,13 @@ class Worker:
         """
         self._cells += 1
         out, err = self._out, self._err
-        sys.stdout = sys.__stdout__ = out.begin()  # type: ignore[misc]
-        sys.stderr = sys.__stderr__ = err.begin()  # type: ignore[misc]
-        if stdin or not _usable(self._empty):
-            sys.stdin = sys.__stdin__ = _input(stdin)  # type: ignore[misc]
-        else:
-            sys.stdin = sys.__stdin__ = self._empty  # type: ignore[misc]
+        out.begin()
+        err.begin()
+        sys.stdout = sys.__stdout__ = out.text  # type: ignore[misc]
+        sys.stderr = sys.__stderr__ = err.text  # type: ignore[misc]
+        if not _usable(self._empty):
+            self._empty = _input()
+        sys.stdin = sys.__stdin__ = _input(stdin) if stdin else self._empty  # type: ignore[misc]
         value: str | None = None
         failure: BaseException | None = None
         status, error = wire.OK, None
@@ -302,6 +363,8 @@ class Worker:
                     self._outputs.draw(err)
                 if final:
                     _finish()
+            if sys.__dict__.get("stdout") is not out.text or sys.__dict__.get("stderr") is not err.text:
+                _flush_replaced()
             if failure is not None:
                 status, error = _report(failure, err)
             if not isinstance(failure, KeyboardInterrupt):
@@ -371,8 +434,9 @@ class Worker:
         self._control.sendall(wire.HELLO)
 
 
-def _input(data: bytes) -> io.TextIOWrapper:
-    return io.TextIOWrapper(io.BytesIO(data), "utf-8", "replace")
+def _input(data: bytes = b"") -> io.TextIOWrapper:
+    beneath = io.BytesIO(data) if data else io.BufferedReader(Nothing())
+    return io.TextIOWrapper(cast(Any, beneath), "utf-8", "replace")
 
 
 def _compiled(code: str, name: str) -> tuple[types.CodeType | None, types.CodeType | None]:
@@ -462,6 +526,13 @@ def _finish() -> None:
     """What an interpreter does at its end: wait for threads, run exit hooks."""
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
+
+
+def _flush_replaced() -> None:
+    """Flush what a program has put in the place of standard output and error, as an interpreter does at its end."""
+    for name in ("stdout", "stderr"):
+        with contextlib.suppress(Exception):
+            sys.__dict__[name].flush()
 
 
 def _report(failure: BaseException, err: Stream) -> tuple[int, str | None]:
