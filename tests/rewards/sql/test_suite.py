@@ -1,0 +1,164 @@
+"""Judging by queries that run: golds that cannot be judged by, wrong queries that happen to agree, and right ones."""
+
+import asyncio
+import contextlib
+import hashlib
+import re
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from toolenvs.errors import JudgeError
+from toolenvs.rewards.sql import Table, bird_ex, check_gold, order_of
+from toolenvs.rewards.sql.suite import Suite, planted
+
+GOLDS = {
+    "over": "SELECT name FROM city WHERE people > 5007",
+    "between": "SELECT count(*) FROM customer WHERE born BETWEEN 1950 AND 1960",
+    "join": "SELECT c.name, count(*) FROM customer c JOIN purchase p ON p.customer_id = c.id GROUP BY c.id",
+    "top": "SELECT name FROM city ORDER BY people DESC LIMIT 3",
+    "mean": "SELECT kind, avg(price) FROM purchase GROUP BY kind ORDER BY kind",
+    "mail": "SELECT count(mail) FROM customer",
+    "friends": "SELECT count(*) FROM friends f JOIN customer a ON a.id = f.a WHERE a.born > 1970",
+}
+
+
+@pytest.fixture(scope="module")
+def suite(shop: Path) -> Iterator[Suite]:
+    with Suite(shop, plants=planted(list(GOLDS.values()))) as made:
+        yield made
+
+
+def verdict(suite: Suite, gold: str, said: str, **options: bool) -> str:
+    return asyncio.run(suite.judge(gold, said, **options)).reason
+
+
+@pytest.mark.parametrize("name", GOLDS)
+def test_golds_that_can_be_judged_by(suite: Suite, name: str) -> None:
+    assert suite.check(GOLDS[name]) is None
+    assert verdict(suite, GOLDS[name], GOLDS[name]) == "match"
+
+
+@pytest.mark.parametrize(
+    ("gold", "said"),
+    [
+        ("over", "SELECT c.name AS town FROM city AS c WHERE NOT c.people <= 5007"),
+        ("between", "SELECT sum(born >= 1950 AND born <= 1960) FROM customer"),
+        ("join", "SELECT max(c.name), sum(1) FROM purchase p, customer c WHERE c.id = p.customer_id GROUP BY c.id"),
+        (
+            "top",
+            "SELECT name FROM city a WHERE (SELECT count(*) FROM city b WHERE b.people > a.people) < 3 "
+            "ORDER BY people DESC",
+        ),
+        ("mean", "SELECT kind, sum(price) / count(price) FROM purchase GROUP BY kind ORDER BY 1"),
+        ("mean", "SELECT avg(price) AS m, kind FROM purchase GROUP BY kind ORDER BY kind"),
+        ("mail", "SELECT count(*) FROM customer WHERE mail IS NOT NULL"),
+        ("friends", "SELECT count(*) FROM customer a JOIN friends ON a = a.id WHERE born >= 1971"),
+    ],
+)  # fmt: skip
+def test_right_queries_are_right(suite: Suite, gold: str, said: str) -> None:
+    assert verdict(suite, GOLDS[gold], said) == "match"
+
+
+@pytest.mark.parametrize(
+    ("gold", "said", "reason"),
+    [
+        ("over", "SELECT name FROM city WHERE people >= 5007", "8 rows for 7"),
+        ("over", "SELECT name FROM city WHERE people > 5500", ""),  # nobody lies between
+        ("over", "SELECT name FROM city WHERE id > 5", ""),
+        ("over", "SELECT name FROM city WHERE area > 7.5", ""),
+        ("between", "SELECT count(*) FROM customer WHERE born > 1950 AND born < 1960", "rows"),
+        ("top", "SELECT name FROM city ORDER BY id DESC LIMIT 3", ""),
+        ("top", "SELECT name FROM city ORDER BY people LIMIT 3", "rows"),
+        ("top", "SELECT name FROM city WHERE id > 9 ORDER BY id DESC", ""),
+        ("top", "SELECT name FROM city WHERE id > 9 ORDER BY id", "order"),
+        ("mail", "SELECT 72", ""),
+        ("mail", "SELECT count(*) * 4 / 5 FROM customer", ""),
+        ("mean", "SELECT kind, avg(price) FROM purchase GROUP BY kind ORDER BY kind DESC", "order"),
+        ("mail", "SELECT count(nothing) FROM customer", "error"),
+        ("mail", "DELETE FROM customer", "refused"),
+        ("mail", "EXPLAIN QUERY PLAN SELECT 1", "refused"),
+        ("mail", "SELECT count(mail) FROM customer; SELECT 1", "refused"),
+        ("mail", "", "refused"),
+        ("mail", "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n", "timeout"),
+    ],
+)
+def test_wrong_queries_are_wrong(suite: Suite, gold: str, said: str, reason: str) -> None:
+    found = verdict(suite, GOLDS[gold], said)
+    if reason:
+        assert found == reason
+    else:  # it agrees on the data as given, and only a changed copy tells
+        assert "on changed copy" in found
+
+
+def test_agreement_that_only_copies_end(shop: Path, suite: Suite) -> None:
+    gold, said = GOLDS["over"], "SELECT name FROM city WHERE people > 5500"
+    assert bird_ex(*asyncio.run(suite.outcomes(gold, said))) == 1
+    with Suite(shop, copies=0) as alone:
+        assert verdict(alone, gold, said) == "match"
+
+
+def test_the_question_may_say_whether_order_counts(suite: Suite) -> None:
+    reverse = "SELECT kind, avg(price) FROM purchase GROUP BY kind ORDER BY kind DESC"
+    assert verdict(suite, GOLDS["mean"], reverse, ordered=False) == "match"
+    assert verdict(suite, "SELECT id FROM city", "SELECT id FROM city ORDER BY id DESC") == "match"
+    assert verdict(suite, "SELECT id FROM city", "SELECT id FROM city ORDER BY id DESC", ordered=True) == "order"
+
+
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        ("SELECT colour FROM city", r"its gold query fails \(error: .*no such column"),
+        ("DELETE FROM city", r"its gold query fails \(refused"),
+        ("SELECT name FROM city WHERE people < 0", "finds nothing: no rows"),
+        ("SELECT max(people) FROM city WHERE people < 0", "finds nothing but NULL"),
+        ("SELECT name FROM city LIMIT 3", "has a LIMIT and no order"),
+        ("SELECT kind FROM purchase ORDER BY kind LIMIT 3", "between two that tie"),
+        ("SELECT id FROM purchase ORDER BY kind LIMIT 3", "between two that tie"),
+        ("SELECT id FROM customer ORDER BY mail LIMIT 18", "sorts NULL among the first rows"),
+        ("SELECT id FROM city ORDER BY CAST(id AS TEXT) LIMIT 3", "numbers that are stored as text"),
+        ("SELECT 1", "the same on each of 4 changed copies: it does not discriminate"),
+        ("SELECT a.id FROM purchase a, purchase b", r"gives more rows than are compared \(20000\)"),
+    ],
+)
+def test_golds_that_cannot_be_judged_by(suite: Suite, sql: str, reason: str) -> None:
+    found = suite.check(sql)
+    assert re.search(reason, str(found)), found
+
+
+def test_an_aggregate_has_one_row_whatever_its_limit(suite: Suite) -> None:
+    assert suite.check("SELECT count(*) FROM city LIMIT 1") is None
+
+
+def test_a_gold_that_fails_is_the_judges_fault(suite: Suite) -> None:
+    with pytest.raises(JudgeError, match=r"the gold query fails on shop\.sqlite: .*colour"):
+        verdict(suite, "SELECT colour FROM city", "SELECT 1")
+
+
+def test_ties_on_what_is_not_shown_may_swap(shop: Path) -> None:
+    with contextlib.closing(sqlite3.connect(shop)) as base:
+
+        def run(sql: str) -> Table:
+            cursor = base.execute(sql)
+            return Table(tuple(column[0] for column in cursor.description), tuple(cursor.fetchall()))
+
+        sql = "SELECT id FROM customer ORDER BY born, 1 = 1"
+        labels = order_of(sql, run(sql), run)
+        assert labels is not None
+        assert len(set(labels)) == len({year for (year,) in base.execute("SELECT born FROM customer")})
+        assert order_of("SELECT id FROM customer", run("SELECT id FROM customer"), run) is None
+        strict = "SELECT DISTINCT id FROM customer ORDER BY born"
+        assert order_of(strict, run(strict), run) == list(range(90))
+        assert check_gold("SELECT id FROM customer", run) is None
+
+
+def test_copies_are_kept_where_they_are_wanted_and_nothing_is_changed(shop: Path, tmp_path: Path) -> None:
+    before = hashlib.sha256(shop.read_bytes()).hexdigest()
+    for _ in range(2):
+        with Suite(shop, copies=2, folder=tmp_path) as made:
+            assert made.check(GOLDS["mail"]) is None
+            assert verdict(made, GOLDS["mail"], "DROP TABLE city") == "refused"
+        assert len(list(tmp_path.iterdir())) == 2
+    assert hashlib.sha256(shop.read_bytes()).hexdigest() == before

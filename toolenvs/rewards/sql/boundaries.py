@@ -1,0 +1,95 @@
+"""The values that a query compares columns with: rows that lie exactly there tell `>` from `>=`, and 5 from 6."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from toolenvs.rewards.sql.reading import lex
+
+_OPERATORS = frozenset({"=", "==", "!=", "<>", "<", "<=", ">", ">="})
+_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e\d+)?", re.IGNORECASE)
+_NAME = re.compile(r"[^\W\d]\w*|\"(?:[^\"]|\"\")+\"|`[^`]+`|\[[^\]]+\]")
+_WORDS = frozenset(
+    {"and", "or", "not", "where", "when", "then", "else", "on", "having", "select", "between", "in", "like"}
+)
+
+
+class Boundary(NamedTuple):
+    """One comparison of a column with a constant."""
+
+    column: str
+    """In lower case, without its table: every column of that name is meant."""
+    value: int | float | str
+    pattern: bool = False
+    """Whether the value is a pattern of LIKE."""
+
+
+def boundaries(sql: str) -> tuple[Boundary, ...]:
+    """The comparisons of a column with a constant, on either side of the operator; of an aggregate there is none."""
+    tokens = _joined([token for token in lex(sql) if token.strip() and not token.startswith(("--", "/*"))])
+    return tuple(dict.fromkeys(_found(tokens)))
+
+
+def _joined(tokens: Sequence[str]) -> list[str]:
+    """Operators of two characters as one token, and a sign with its number."""
+    out: list[str] = []
+    for token in tokens:
+        before = out[-2] if len(out) > 1 else "("
+        unary = before in _OPERATORS or before in ("(", ",") or before.lower() in _WORDS
+        signed = unary and out[-1:] == ["-"] and _NUMBER.fullmatch(token)
+        if out and (signed or out[-1] + token in _OPERATORS):
+            out[-1] += token
+        else:
+            out.append(token)
+    return out
+
+
+def _found(tokens: Sequence[str]) -> Iterator[Boundary]:
+    words = [token.lower() for token in tokens]
+    for at, word in enumerate(words):
+        if word in _OPERATORS:
+            for name_at, value_at, beyond in ((at - 1, at + 1, at + 2), (at + 1, at - 1, at + 2)):
+                name, value = _name(tokens, name_at), _value(tokens, value_at)
+                called = words[beyond : beyond + 1] == ["("] and name_at > at
+                if name and value is not None and not called:
+                    yield Boundary(name, value)
+        elif word in ("between", "in", "like"):
+            name = _name(tokens, at - 1 - (words[at - 1 : at] == ["not"]))
+            if name and word == "like" and isinstance(value := _value(tokens, at + 1), str):
+                yield Boundary(name, value, pattern=True)
+            elif name and word != "like":
+                yield from (Boundary(name, value) for value in _listed(tokens, at, word))
+
+
+def _listed(tokens: Sequence[str], at: int, word: str) -> Iterator[int | float | str]:
+    if word == "between":
+        places = [at + 1, at + 3]
+    else:
+        end = tokens.index(")", at) if ")" in tokens[at:] else at
+        places = list(range(at + 2, end, 2))
+    for place in places:
+        if (value := _value(tokens, place)) is not None:
+            yield value
+
+
+def _name(tokens: Sequence[str], at: int) -> str:
+    """The column's name that ends at a place; of `t.a.b`, the last part. "" where there is none."""
+    if not 0 <= at < len(tokens):
+        return ""
+    while at + 2 < len(tokens) and tokens[at + 1] == "." and _NAME.fullmatch(tokens[at + 2]):
+        at += 2
+    token = tokens[at]
+    if not _NAME.fullmatch(token) or token.lower() in _WORDS or token.lower() in ("null", "true", "false", "end"):
+        return ""
+    return (token[1:-1] if token[0] in '"`[' else token).lower()
+
+
+def _value(tokens: Sequence[str], at: int) -> int | float | str | None:
+    if not 0 <= at < len(tokens):
+        return None
+    token = tokens[at]
+    if token[0] == "'":
+        return token[1:-1].replace("''", "'")
+    if _NUMBER.fullmatch(token.removeprefix("-")):
+        return float(token) if "." in token or "e" in token.lower() else int(token)
+    return None

@@ -1,0 +1,262 @@
+"""Changed copies of a SQLite database: the same schema, other contents, fixed by a seed.
+
+A wrong query often agrees with the gold on the one state of the data that it was written against. In a copy some rows
+are missing, the values of each column are dealt out anew among its rows, and some rows lie exactly on the values that
+the gold queries compare with. What a schema declares still holds: keys are unique, references lead somewhere, checks
+are met. So does what it does not declare and data obey: a column without NULL gets none, and a text that tells rows
+apart goes on telling them apart. Two queries that are equivalent by the schema stay equal on every copy.
+
+Not covered: what holds between columns without a declaration (a total that is the sum of its lines) is broken; for
+such a database ask for no copies.
+"""
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolenvs.errors import TaskError
+from toolenvs.rewards.sql.boundaries import Boundary
+from toolenvs.tasks.seeding import Draws
+
+_DELETED = (0.15, 0.40, 0.05, 0.60)
+"""The share of rows that a copy goes without, by its number."""
+_PLANTED = 3
+"""One row in so many is put on a boundary."""
+MAX_ROWS = 20_000
+"""Of a table in a copy; a large table loses more rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    name: str
+    columns: tuple[str, ...]
+    """Those that can be written."""
+    keys: frozenset[str]
+    """Columns of the primary key, of unique indexes, and those that references lead to."""
+    references: tuple[tuple[str, str, str], ...]
+    """Column, table and column that it refers to; references of one column only."""
+    rows: int
+    rowids: bool
+    """False for WITHOUT ROWID: such a table only loses the rows that refer to nothing."""
+
+
+def write_copy(source: Path, target: Path, *, number: int, seed: int = 0, plants: Iterable[Boundary] = ()) -> None:
+    """Write one changed copy. The same arguments give the same contents.
+
+    Args:
+        source: a SQLite file; it is only read.
+        target: where the copy goes; replaced whole where it exists.
+        number: which copy, from 0: each loses another share of its rows.
+        seed: another seed gives other copies.
+        plants: what to put rows on.
+
+    Raises:
+        TaskError: the source is no SQLite database.
+    """
+    draft = target.with_name(f"{target.name}.{os.getpid()}.draft")
+    draft.unlink(missing_ok=True)
+    try:
+        with (
+            contextlib.closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as original,
+            contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as copy,
+        ):
+            original.backup(copy)
+            copy.execute("PRAGMA foreign_keys = OFF")
+            copy.execute("BEGIN")
+            for (trigger,) in copy.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
+                copy.execute(f"DROP TRIGGER {quoted(trigger)}")  # it would fire; nothing reads it
+            _change(copy, number, seed, tuple(plants))
+            copy.execute("COMMIT")
+            copy.execute("VACUUM")
+        os.replace(draft, target)
+    except sqlite3.DatabaseError as error:
+        raise TaskError(f"{source}: no changed copy can be made ({error}); is it a SQLite database?") from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def quoted(name: str) -> str:
+    """A name as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _change(copy: sqlite3.Connection, number: int, seed: int, plants: Sequence[Boundary]) -> None:
+    tables = _tables(copy)
+    distinct = {table.name: _distinct(copy, table) for table in tables}
+    share = _DELETED[number % len(_DELETED)]
+    whole = [table for table in tables if table.rowids]
+    for table in whole:
+        _delete(copy, table, share, Draws("copies", seed, number, "rows", table.name))
+    for table in whole:
+        for column in table.columns:
+            if column not in table.keys:
+                _deal(copy, table, column, Draws("copies", seed, number, "deal", table.name, column))
+    for table in whole:
+        for column in table.columns:
+            if column not in table.keys and all(column != reference[0] for reference in table.references):
+                values = _planted(copy, table, column, plants, unique=column in distinct[table.name])
+                _plant(copy, table, column, values, Draws("copies", seed, number, "plant", table.name, column))
+    for table in tables:
+        for column, other, parent in table.references:
+            draws = Draws("copies", seed, number, "refer", table.name, column)
+            _refer(copy, table, column, other, parent, draws)
+
+
+def _tables(copy: sqlite3.Connection) -> list[_Table]:
+    """The tables that can be changed; virtual ones stay as they are."""
+    names = {
+        name: not without_rowid
+        for schema, name, kind, _, without_rowid, *_ in copy.execute("PRAGMA table_list").fetchall()
+        if schema == "main" and kind == "table" and not name.startswith("sqlite_")
+    }
+    referred: dict[str, set[str]] = {}
+    foreign = {}
+    for name in names:
+        rows = copy.execute(f"PRAGMA foreign_key_list({quoted(name)})").fetchall()
+        whole: dict[int, list[tuple[str, str, str | None]]] = {}
+        for key, _, other, column, parent, *_ in rows:
+            whole.setdefault(key, []).append((column, other, parent))
+        foreign[name] = [pairs[0] for pairs in whole.values() if len(pairs) == 1]
+        for column, other, parent in [pair for pairs in whole.values() for pair in pairs]:
+            referred.setdefault(other.casefold(), set()).add((parent or "").casefold())
+            if len(whole) and all(pair[0] != column for pair in foreign[name]):
+                referred.setdefault(name.casefold(), set()).add(column.casefold())  # of several columns: left alone
+    found = []
+    for name in sorted(names):
+        info = copy.execute(f"PRAGMA table_xinfo({quoted(name)})").fetchall()
+        columns = [row[1] for row in info if row[6] == 0]
+        keys = {row[1] for row in info if row[5]}
+        for index in copy.execute(f"PRAGMA index_list({quoted(name)})").fetchall():
+            if index[2]:
+                keys |= {row[2] for row in copy.execute(f"PRAGMA index_info({quoted(index[1])})").fetchall() if row[2]}
+        keys |= {column for column in columns if column.casefold() in referred.get(name.casefold(), ())}
+        count = copy.execute(f"SELECT count(*) FROM {quoted(name)}").fetchone()[0]
+        primary = {other: _primary(copy, other) for _, other, _ in foreign[name]}
+        references = tuple(
+            (column, other, parent or primary[other])
+            for column, other, parent in foreign[name]
+            if parent or primary[other]
+        )
+        found.append(_Table(name, tuple(columns), frozenset(keys), references, count, names[name]))
+    return found
+
+
+def _primary(copy: sqlite3.Connection, table: str) -> str:
+    """The column of a primary key; "" where it has none or several."""
+    keys = [row[1] for row in copy.execute(f"PRAGMA table_info({quoted(table)})").fetchall() if row[5]]
+    return keys[0] if len(keys) == 1 else ""
+
+
+def _distinct(copy: sqlite3.Connection, table: _Table) -> set[str]:
+    """Columns in which no two rows are alike."""
+    return {
+        column
+        for column in table.columns
+        if copy.execute(f"SELECT count(DISTINCT {quoted(column)}) FROM {quoted(table.name)}").fetchone()[0]
+        == table.rows
+    }
+
+
+def _delete(copy: sqlite3.Connection, table: _Table, share: float, draws: Draws) -> None:
+    ids = _ids(copy, table)
+    keep = max(1, min(len(ids) - round(len(ids) * share), MAX_ROWS))
+    if keep < len(ids):
+        gone = shuffled(ids, draws)[keep:]
+        copy.executemany(f"DELETE FROM {quoted(table.name)} WHERE rowid = ?", [(row,) for row in gone])
+
+
+def _ids(copy: sqlite3.Connection, table: _Table) -> list[int]:
+    return [row for (row,) in copy.execute(f"SELECT rowid FROM {quoted(table.name)} ORDER BY rowid")]
+
+
+def shuffled(items: Sequence[int], draws: Draws) -> list[int]:
+    """The items in random order."""
+    out = list(items)
+    for last in range(len(out) - 1, 0, -1):
+        other = draws.below(last + 1)
+        out[last], out[other] = out[other], out[last]
+    return out
+
+
+def _deal(copy: sqlite3.Connection, table: _Table, column: str, draws: Draws) -> None:
+    """Deal the values of a column out anew; they never leave SQLite, so that types and bytes are kept."""
+    ids, name, at = _ids(copy, table), quoted(table.name), quoted(column)
+    copy.execute("CREATE TEMP TABLE dealt (taker INTEGER PRIMARY KEY, value)")
+    copy.executemany(
+        f"INSERT INTO dealt SELECT ?, {at} FROM main.{name} WHERE rowid = ?",
+        zip(ids, shuffled(ids, draws), strict=True),
+    )
+    copy.execute("SAVEPOINT dealing")
+    try:
+        copy.execute(f"UPDATE main.{name} SET {at} = (SELECT value FROM dealt WHERE taker = {name}.rowid)")
+    except sqlite3.IntegrityError:  # a CHECK between columns
+        copy.execute("ROLLBACK TO dealing")
+    copy.execute("RELEASE dealing")
+    copy.execute("DROP TABLE dealt")
+
+
+def _planted(
+    copy: sqlite3.Connection, table: _Table, column: str, plants: Sequence[Boundary], *, unique: bool
+) -> list[int | float | str]:
+    """The values to plant in a column."""
+    kinds = {
+        kind
+        for (kind,) in copy.execute(f"SELECT DISTINCT typeof({quoted(column)}) FROM {quoted(table.name)}").fetchall()
+    }
+    found: dict[int | float | str, None] = {}
+    for plant in plants:
+        if plant.column == column.casefold():
+            found |= dict.fromkeys(_around(plant, kinds, unique))
+    return list(found)
+
+
+def _around(plant: Boundary, kinds: set[str], unique: bool) -> list[int | float | str]:
+    value = plant.value
+    if plant.pattern:
+        if unique or "text" not in kinds:
+            return []
+        core = str(value).replace("%", "").replace("_", "q")
+        return [core, f"{core}x", f"x{core}"]
+    if isinstance(value, str):
+        return [] if unique or "text" not in kinds else [value]
+    if "real" in kinds:
+        step = max(abs(value) * 1e-3, 1e-3)
+        return [float(value), value + step, value - step]
+    if "integer" in kinds:
+        return [int(value), int(value) + 1, int(value) - 1]
+    return []
+
+
+def _plant(
+    copy: sqlite3.Connection, table: _Table, column: str, values: Sequence[int | float | str], draws: Draws
+) -> None:
+    if not values:
+        return
+    ids = shuffled(_ids(copy, table), draws)
+    chosen = ids[: max(len(ids) // _PLANTED, min(len(values), len(ids)))]
+    copy.executemany(
+        f"UPDATE OR IGNORE {quoted(table.name)} SET {quoted(column)} = ? WHERE rowid = ?",
+        [(values[place % len(values)], row) for place, row in enumerate(chosen)],
+    )
+
+
+def _refer(copy: sqlite3.Connection, table: _Table, column: str, other: str, parent: str, draws: Draws) -> None:
+    """Lead references whose row is gone to rows that are left."""
+    name, at, target, key = quoted(table.name), quoted(column), quoted(other), quoted(parent)
+    lost = f"{at} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {target} AS parent WHERE parent.{key} = child.{at})"
+    try:
+        keys = [value for (value,) in copy.execute(f"SELECT {key} FROM {target} ORDER BY 1").fetchall()]
+        if not table.rowids or not keys:
+            copy.execute(f"DELETE FROM {name} AS child WHERE {lost}")
+            return
+        rows = copy.execute(f"SELECT rowid FROM {name} AS child WHERE {lost} ORDER BY rowid").fetchall()
+    except sqlite3.OperationalError:  # the schema names a table or column that is not there
+        return
+    for (row,) in rows:
+        try:
+            copy.execute(f"UPDATE {name} SET {at} = ? WHERE rowid = ?", (draws.choice(keys), row))
+        except sqlite3.IntegrityError:  # the pair exists already
+            copy.execute(f"DELETE FROM {name} WHERE rowid = ?", (row,))

@@ -1,0 +1,186 @@
+"""A database with its changed copies: where queries are run to be judged."""
+
+import asyncio
+import hashlib
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from toolenvs import databases
+from toolenvs.databases import Database, Result
+from toolenvs.errors import JudgeError
+from toolenvs.rewards.sql.boundaries import Boundary, boundaries
+from toolenvs.rewards.sql.careful import Comparison, compare
+from toolenvs.rewards.sql.cells import Tolerance
+from toolenvs.rewards.sql.copies import write_copy
+from toolenvs.rewards.sql.golds import check_gold, luck, order_of
+
+COPIES = 4
+_COMPARED = {"max_rows": 20_000, "max_bytes": 20_000_000, "timeout_s": 30.0}
+_GOLDS = 4_096
+"""Results of golds that are kept, of the database and of each copy."""
+_EXACT = Tolerance()
+
+
+@dataclass(frozen=True, slots=True)
+class _Gold:
+    outcome: Result
+    order: list[Hashable] | None
+    """Labels of the rows, where the gold orders them."""
+    usable: bool
+    """Whether another answer to the same question would give the same here."""
+
+
+class Suite:
+    """One SQLite database and changed copies of it, opened when they are first needed.
+
+    Args:
+        source: the SQLite file.
+        copies: how many changed copies; 0 for none.
+        seed: another seed makes other copies.
+        plants: the values that rows of the copies are put on; `planted` takes them from gold queries.
+        folder: where the copies are kept, under names that tell their contents; None for a folder that ends with this
+            suite.
+        options: of `toolenvs.databases.open`, instead of the defaults for judging: 20,000 rows, 20 MB, 30 s.
+    """
+
+    def __init__(
+        self,
+        source: Path | str,
+        *,
+        copies: int = COPIES,
+        seed: int = 0,
+        plants: Sequence[Boundary] = (),
+        folder: Path | None = None,
+        **options: Any,
+    ) -> None:
+        self.source = Path(source)
+        self.copies = copies
+        self._seed, self._plants = seed, tuple(dict.fromkeys(plants))
+        self._folder = folder
+        self._options = {"workers": 1, **_COMPARED, **options}
+        self._opened: dict[int, Database] = {}
+        self._pid = os.getpid()
+        self._gold = lru_cache(maxsize=_GOLDS * (copies + 1))(self._run_gold)
+        self._temporary: weakref.finalize[..., Any] | None = None
+
+    def database(self, number: int = -1) -> Database:
+        """The database itself, or the changed copy of that number, from 0.
+
+        Raises:
+            DatabaseError: it cannot be opened.
+            TaskError: the source is no SQLite database.
+        """
+        if self._pid != os.getpid():  # a forked child opens its own
+            self._opened, self._pid = {}, os.getpid()
+        if number not in self._opened:
+            path = self.source if number < 0 else self._copy(number)
+            self._opened[number] = databases.open(f"sqlite:///{path.absolute()}", **self._options)
+        return self._opened[number]
+
+    def check(self, gold_sql: str) -> str | None:
+        """What is wrong with a gold query; None where nothing is. See `check_gold`."""
+        copies = [self.database(number).query for number in range(self.copies)]
+        return check_gold(gold_sql, self.database().query, copies)
+
+    async def judge(
+        self,
+        gold_sql: str,
+        said_sql: str,
+        *,
+        ordered: bool | None = None,
+        tolerance: Tolerance = _EXACT,
+        extra_columns: bool = False,
+    ) -> Comparison:
+        """Whether a query answers what the gold does: on the database, and on every copy where the gold says one thing.
+
+        Args:
+            gold_sql: the gold query.
+            said_sql: the query that is judged.
+            ordered: whether the question asks for an order; None: where the gold has an outermost ORDER BY.
+            tolerance: between floating-point numbers.
+            extra_columns: whether further columns are allowed.
+
+        Raises:
+            JudgeError: the gold fails on the database.
+            DatabaseError: a database failed.
+        """
+        for number in range(-1, self.copies):
+            gold = self._gold(gold_sql, number)
+            if number < 0 and (gold.outcome.status != "ok" or not gold.outcome.columns):
+                raise JudgeError(f"the gold query fails on {self.source.name}: {gold.outcome.error or 'no columns'}")
+            if number >= 0 and not gold.usable:
+                continue
+            said = await self.database(number).aquery(said_sql, answer=True)
+            if said.truncated:
+                return Comparison(False, "too many rows")
+            order = gold.order if ordered is not False else None
+            if ordered and order is None:
+                order = list(range(len(gold.outcome.rows)))
+            found = compare(gold.outcome, said, order=order, tolerance=tolerance, extra_columns=extra_columns)
+            if not found:
+                return found if number < 0 else Comparison(False, f"{found.reason} on changed copy {number}")
+        return Comparison(True, "match")
+
+    async def outcomes(self, gold_sql: str, said_sql: str) -> tuple[Result, Result]:
+        """What both give on the database itself, for the published scores."""
+        return self._gold(gold_sql, -1).outcome, await self.database().aquery(said_sql)
+
+    def close(self) -> None:
+        """Close the databases and remove copies that nobody asked to keep; a second call does nothing."""
+        for opened in self._opened.values():
+            opened.close()
+        self._opened.clear()
+        if self._temporary is not None:
+            self._temporary()
+
+    async def aclose(self) -> None:
+        """As `close`."""
+        await asyncio.to_thread(self.close)
+
+    def __enter__(self) -> "Suite":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _run_gold(self, sql: str, number: int) -> _Gold:
+        run = self.database(number).query
+        outcome = run(sql)
+        if outcome.status != "ok" or outcome.truncated or not outcome.columns:
+            return _Gold(outcome, None, False)
+        usable = number < 0 or luck(sql, outcome, run) is None
+        return _Gold(outcome, order_of(sql, outcome, run), usable)
+
+    def _copy(self, number: int) -> Path:
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="toolenvs-sql-"))
+            self._temporary = weakref.finalize(self, _remove, self._folder, os.getpid())
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with self.source.open("rb") as file:
+            told = hashlib.file_digest(file, "sha256")
+        told.update(repr((_VERSION, number, self._seed, self._plants)).encode())
+        path = self._folder / f"{self.source.stem}-{number}-{told.hexdigest()[:16]}.sqlite"
+        if not path.is_file():
+            write_copy(self.source, path, number=number, seed=self._seed, plants=self._plants)
+        return path
+
+
+_VERSION = 1
+"""Of how copies are made; a kept copy of another is not used."""
+
+
+def planted(golds: Sequence[str]) -> tuple[Boundary, ...]:
+    """What to plant so that these gold queries are told from those with another operator or constant."""
+    return tuple(dict.fromkeys(boundary for sql in golds for boundary in boundaries(sql)))
+
+
+def _remove(folder: Path, owner: int) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
