@@ -106,12 +106,22 @@ SAMPLES: dict[str, Rows] = {
     ],
     "papersearchqa": [
         {
-            "question": "Which gene is mutated in Orrin syndrome?", "answer": "LOM1", "is_paraphrased": False,
-            "cat_num": "1", "cat": "Genetic mutations", "pmid": "30000001", "golden_answers": ["LOM1", "lomirin 1"],
+            "question": "Which gene is mutated in Orrin syndrome?",
+            "answer": "LOM1",
+            "is_paraphrased": False,
+            "cat_num": "1",
+            "cat": "Genetic mutations",
+            "pmid": "30000001",
+            "golden_answers": ["LOM1", "lomirin 1"],
         },
         {
-            "question": " Where is lomirin made? ", "answer": "Liver", "is_paraphrased": True,
-            "cat_num": "9", "cat": "Anatomy", "pmid": "30000001", "golden_answers": ["Liver"],
+            "question": " Where is lomirin made? ",
+            "answer": "Liver",
+            "is_paraphrased": True,
+            "cat_num": "9",
+            "cat": "Anatomy",
+            "pmid": "30000001",
+            "golden_answers": ["Liver"],
         },
     ],
     "ssp": [
@@ -121,6 +131,78 @@ SAMPLES: dict[str, Rows] = {
     "qrels": [
         {"_id": "PLAIN-2", "query": " Works set in Lomir ", "qrels": {"d1": 2, "d2": 0, "d3": 1}, "split": "a"},
         {"_id": "PLAIN-3", "query": "Who was born in Qualdor?", "qrels": {"d4": 1}, "split": "a"},
+    ],
+    "bird": [
+        {
+            "question_id": 12,
+            "db_id": "shop",
+            "question": " How many towns are large? ",
+            "evidence": "large means more than 5000 people",
+            "SQL": "SELECT COUNT(*) FROM city WHERE people > 5000",
+            "difficulty": "simple",
+        },
+        {
+            "question_id": 13,
+            "db_id": "shop",
+            "question": "Name the towns.",
+            "evidence": "",
+            "SQL": "SELECT name\nFROM city;",
+            "difficulty": "moderate",
+        },
+    ],
+    "spider": [
+        {
+            "db_id": "shop",
+            "query": "SELECT count(*) FROM city",
+            "query_toks": ["SELECT", "count", "(", "*", ")"],
+            "query_toks_no_value": ["select", "count"],
+            "question": "How many towns are there?",
+            "question_toks": ["How", "many"],
+            "sql": {"select": [False, [[3, [0, [0, 0, False], None]]]], "limit": None},
+        },
+        {
+            "db_id": "shop",
+            "query": "SELECT name FROM city WHERE people > 5",
+            "query_toks": ["SELECT"],
+            "query_toks_no_value": ["select"],
+            "question": "Which towns?",
+            "question_toks": ["Which"],
+            "sql": {"select": [False, [[0, [0, [0, 1, False], None]]]], "limit": 3},
+        },
+    ],
+    "synsql": [
+        {
+            "db_id": "shop",
+            "sql_complexity": "Simple",
+            "question_style": "Formal",
+            "question": "List the towns.",
+            "external_knowledge": "",
+            "cot": "Read the names.",
+            "sql": "SELECT name FROM city",
+        },
+        {
+            "db_id": "shop",
+            "sql_complexity": "Complex",
+            "question_style": "Vague",
+            "question": "The big ones?",
+            "external_knowledge": "big: above 5",
+            "cot": "Filter.",
+            "sql": "SELECT name FROM city WHERE people > 5",
+        },
+    ],
+    "skyrl_sql": [
+        {
+            "data": data,
+            "db_id": "shop",
+            "env_class": "text2sql",
+            "prompt": user(f"Schema: ...\nQuestion: {question}"),
+            "reward_spec": {"method": "rule", "ground_truth": sql},
+            "extra_info": {"index": index},
+            "max_turns": 6,
+        }
+        for index, (data, question, sql) in enumerate(
+            (("synsql", "Which towns?", "SELECT name FROM city"), ("spider", "How many?", "SELECT count(*) FROM city"))
+        )
     ],
     "plain": [
         {"ID": "2024-I-1", "Problem": "Find N.", "Solution": "It is 204.", "Answer": 204},

@@ -44,6 +44,18 @@ EXPECTED = {
         ("row-0", "Answer: Oldport\nSearches needed: 2", ("Oldport",)),
         ("row-1", "Answer: Bel Orrin\nSearches needed: 4", ("Bel Orrin",)),
     ],
+    "bird": [
+        ("12", "How many towns are large?", ("SELECT COUNT(*) FROM city WHERE people > 5000",)),
+        ("13", "Name the towns.", ("SELECT name\nFROM city;",)),
+    ],
+    "synsql": [
+        ("row-0", "List the towns.", ("SELECT name FROM city",)),
+        ("row-1", "The big ones?", ("SELECT name FROM city WHERE people > 5",)),
+    ],
+    "skyrl_sql": [
+        ("0", "Schema: ...\nQuestion: Which towns?", ("SELECT name FROM city",)),
+        ("1", "Schema: ...\nQuestion: How many?", ("SELECT count(*) FROM city",)),
+    ],
     "plain": [("2024-I-1", "Find N.", ("204",)), ("2024-I-2", "Find M.", ("25",))],
 }
 

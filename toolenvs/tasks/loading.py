@@ -9,6 +9,7 @@ from toolenvs.tasks.beir import is_beir, read_beir
 from toolenvs.tasks.files import is_saved_dataset, read_file, read_hf, split_files
 from toolenvs.tasks.generated import generate, generator_names
 from toolenvs.tasks.rows import OnBadRow, check_limit, from_located_rows
+from toolenvs.tasks.sql_folders import is_sql, read_sql
 from toolenvs.tasks.task import TaskSet
 
 _HF_PREFIX = "hf:"
@@ -30,11 +31,13 @@ def load(
         load("dapo-math-17k.parquet")
         load("hf:Maxwell-Jia/AIME_2024")
         load("beir/nfcorpus", split="test")                # a folder with queries.jsonl and qrels/test.tsv
+        load("bird", split="dev")                          # a folder with dev.json and dev_databases/
 
     Args:
         name_or_path: a generator (a module of `toolenvs.tasks.generators`); a .jsonl, .jsonl.gz, .json or .parquet
-            file, or a folder of them; a folder of BEIR, see `toolenvs.tasks.beir`; or `hf:` and a Hugging Face dataset
-            (`hf:` and a folder: one that `save_to_disk` wrote).
+            file, or a folder of them; a folder of BEIR, see `toolenvs.tasks.beir`, or of BIRD, Spider or SynSQL, see
+            `toolenvs.tasks.sql_folders`; or `hf:` and a Hugging Face dataset (`hf:` and a folder: one that
+            `save_to_disk` wrote).
         split: of a generator, a folder or a dataset; a single file is taken whole, whatever its name.
         seed: of a generator; files keep their order.
         size: how many tasks a generator has.
@@ -68,6 +71,8 @@ def load(
         rows = read_hf(name, split, config)
     elif path.is_dir() and is_beir(path):
         rows = read_beir(path, split)
+    elif path.is_dir() and is_sql(path):
+        rows = read_sql(path, split)
     elif path.is_dir():
         rows = chain.from_iterable(map(read_file, split_files(path, split)))
     elif path.is_file():
