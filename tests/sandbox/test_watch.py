@@ -82,3 +82,22 @@ def test_a_forked_host_leaves_the_parents_registrations(box: LocalBox) -> None:
             return first + await _count(session, 2)
 
         assert asyncio.run(go()) == ["1\n", "2\n", "3\n"]
+
+
+def test_a_loop_that_notices_late_leaves_what_another_loop_has_taken_over(box: LocalBox) -> None:
+    with box.session() as session:
+        asyncio.run(session.arun("x = 0"))
+        cell = session._cell
+        assert cell is not None
+        before = cell.watch
+        assert before is not None
+        stubborn = "while True:\n    try:\n        n = list(range(9))\n    except KeyboardInterrupt: pass"
+
+        async def go() -> str:
+            running = asyncio.ensure_future(session.arun(stubborn, timeout_s=0.3))
+            await asyncio.sleep(0.1)
+            before.leave(cell)
+            return (await asyncio.wait_for(running, 20)).status
+
+        assert asyncio.run(go()) == "timeout"
+        assert asyncio.run(session.arun("x = 1\nx")).value == "1"

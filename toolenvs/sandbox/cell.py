@@ -120,8 +120,9 @@ class Cell:
         """Its standard output or error has ended: nobody waits for that any more."""
         for poll in (self.streams, self.channels):
             poll.unregister(stream)
-        if self.watch is not None:
-            self.watch.forget(stream)
+        watch = self.watch  # its loop may leave this cell meanwhile, in its own thread
+        if watch is not None:
+            watch.forget(stream)
         self.open_streams.discard(stream)
 
     def ran_out_of_memory(self) -> bool:
@@ -152,8 +153,9 @@ class Cell:
             if self.closed:
                 return False
             self.closed = True
-        if self.watch is not None:
-            self.watch.leave(self)
+        watch = self.watch
+        if watch is not None:
+            watch.leave(self)
         self.control.close()
         os.close(self.out)
         os.close(self.err)

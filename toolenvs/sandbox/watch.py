@@ -85,8 +85,10 @@ class Watch:
                     self._close_if_idle()
 
     def leave(self, cell: Watched) -> None:
-        """Watch a cell no longer."""
+        """Watch a cell no longer; nothing when another loop has taken it over meanwhile."""
         with self._lock:
+            if cell.watch is not self:
+                return
             cell.watch = None
             for descriptor in (cell.control.fileno(), *cell.open_streams):
                 self._forget(descriptor)
@@ -107,8 +109,9 @@ class Watch:
     def _join(self, cell: Watched) -> select.epoll:
         if cell.watch is self and self._epoll is not None:
             return self._epoll
-        if cell.watch is not None:
-            cell.watch.leave(cell)
+        before = cell.watch  # whose loop may leave it now, in its own thread
+        if before is not None:
+            before.leave(cell)
         with self._lock:
             try:
                 self._epoll = self._epoll or select.epoll()
