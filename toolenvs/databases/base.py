@@ -224,9 +224,9 @@ def _told(outcome: dict[str, Any], limits: Limits) -> Iterator[None]:
     except TimeoutError:
         outcome.update(late(limits))
     except Gone as gone:
-        if not gone.in_time:
+        if gone.late:
             outcome.update(late(limits))
-        elif gone.by_query:
+        elif not gone.from_outside:
             told = "the query broke the database engine: write it in another way"
             outcome.update({"status": "error", "code": "crashed", "error": told})
         else:

@@ -37,6 +37,12 @@ class Pool:
         worker = None
         try:
             worker = self._ready(place.result())
+            try:
+                return worker.exchange(message, timeout_s)
+            except Gone as gone:
+                if not gone.from_outside:
+                    raise
+            worker = Worker(self._first)  # a query leaves nothing, so that it may run again
             return worker.exchange(message, timeout_s)
         finally:
             self._give_back(worker)
@@ -55,6 +61,12 @@ class Pool:
         try:
             if worker is None or not worker.alive:
                 worker = await asyncio.to_thread(self._ready, worker)
+            try:
+                return await worker.aexchange(message, timeout_s)
+            except Gone as gone:
+                if not gone.from_outside:
+                    raise
+            worker = await asyncio.to_thread(Worker, self._first)
             return await worker.aexchange(message, timeout_s)
         finally:
             self._give_back(worker)

@@ -34,8 +34,8 @@ class Result:
     error: str | None = None
     """One line for the reader of the query: what was wrong and what to do. Names no path of the server."""
     steps: int | None = None
-    """SQLite: steps of its virtual machine until the last kept row, counted by the thousand, the same on every run; None
-    for the other engines and where the query did not run."""
+    """SQLite: steps of its virtual machine until the last kept row, counted by the thousand, the same on every run;
+    None for the other engines and where the query did not run."""
     seconds: float = 0.0
     """Wall time from request to answer."""
 

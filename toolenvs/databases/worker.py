@@ -38,14 +38,14 @@ class Gone(Exception):
         self.signal = by
 
     @property
-    def in_time(self) -> bool:
-        """Whether something else than a deadline ended it."""
-        return self.signal != signal.SIGALRM
+    def late(self) -> bool:
+        """Whether the deadline ended it."""
+        return self.signal == signal.SIGALRM
 
     @property
-    def by_query(self) -> bool:
-        """Whether it broke at its own work, and was not ended from outside."""
-        return self.signal in _BROKEN_BY_QUERY
+    def from_outside(self) -> bool:
+        """Whether neither the deadline nor its own work ended it."""
+        return not self.late and self.signal not in _BROKEN_BY_QUERY
 
 
 class Worker:
