@@ -5,10 +5,13 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types bench clean
+.PHONY: demo search-demo test lint types bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python baselines/demo.py --output runs/demo
+
+search-demo: $(VENV)/.installed
+	$(BIN)/python baselines/search_demo.py --output runs/search_demo
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest

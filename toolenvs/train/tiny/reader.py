@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 WIDTH = 128
 LAYERS = 3
 HEADS = 4
-STEPS = 500
+STEPS = 600
 POOL = 8
 """Batches that are drawn at once and sorted by length, so that little of a batch is padding."""
 PASSAGES = 5_000
@@ -75,8 +75,8 @@ def _passage(rng: random.Random) -> list[tuple[str, bool]]:
     parts: list[tuple[str, bool]] = []
     for number, question in enumerate(questions[:MAX_QUESTIONS]):
         text = question.text + "\n"
-        text += passage(world, world.entity(key)).text + "\n" if number == 0 else ""
-        parts += [(text, False), (question.answer + "\n", True)]
+        text += f" {passage(world, world.entity(key)).text}\n" if number == 0 else ""
+        parts += [(text, False), (f" {question.answer}\n", True)]
     return parts
 
 
@@ -96,7 +96,7 @@ def _extractions(rng: random.Random) -> list[tuple[str, bool]]:
     for _ in range(EXTRACTIONS):
         span = _span(rng)
         line = "".join((*_words(rng, 1, 5), span, *_words(rng, 0, 3))) + rng.choice("?.")
-        parts += [(line + "\n", False), (span[1:] + "\n", True)]
+        parts += [(line + "\n", False), (span + "\n", True)]
     return parts
 
 

@@ -96,11 +96,12 @@ class SearchDemonstrator:
         protocol = self._blueprint.protocol
         if request.turn <= len(demonstration.queries):
             query = demonstration.queries[request.turn - 1]
-            ids = self._codec.encode(protocol.write_call(Call("search", {"query": query})))
+            ids = self._codec.encode(protocol.write_call(Call("search", {"query": f" {query} "})))
         else:
             task = request.task
             answer = self._guess(task) if demonstration.guesses else demonstration.answer(task, request.last_result)
-            ids = [*self._codec.encode(protocol.write_answer(answer)), self._end]
+            written = protocol.write_answer(answer).replace("\n", " ")  # as the page's prompt shows it
+            ids = [*self._codec.encode(written), self._end]
         return Action(ids=tuple(ids), logprobs=(0.0,) * len(ids))
 
     def release(self, key: str) -> None:

@@ -47,8 +47,8 @@ def build_tokenizer(
     """The tokenizer; the same arguments give the same ids.
 
     Args:
-        words: further words that are whole wherever they stand by themselves, one token with a space before them and
-            another without.
+        words: further words that are whole wherever they stand by themselves. With them a space belongs to the word,
+            the capitalised name or the number behind it, which then is another token than without.
         syllables: tokens of other words.
         syllable: a regular expression that divides those words; "" for at the syllables themselves.
 
@@ -62,7 +62,8 @@ def build_tokenizer(
         raise MissingExtraError("transformers", "train", "the tiny policy's tokenizer") from error
 
     numbers = tuple(f"{number:02d}" for number in range(100))
-    spaced = (f"{_SPACE}{word}" for word in words)
+    begin = (*words, *numbers, *(piece for piece in syllables if not piece.islower())) if words else ()
+    spaced = (f"{_SPACE}{piece}" for piece in begin)
     pieces = (*MARKERS, *WORDS, *numbers, *syllables, *words, *spaced)
     vocabulary: dict[str, int] = {}
     for token in (EOS, PAD, *byte_characters(), *pieces):
@@ -73,12 +74,13 @@ def build_tokenizer(
     if words:
         whole = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
         alternatives.append(f"(?: |(?<![A-Za-z]))(?:{whole})(?![A-Za-z])")
-    alternatives += [syllable] if syllable else []
+    alternatives += [f"(?: (?=[A-Z]))?{syllable}"] if syllable else []
+    alternatives.append(f" ?{_NUMBER}" if words else _NUMBER)
 
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[], ignore_merges=True))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(Regex("|".join([*alternatives, _NUMBER])), behavior="isolated"),
+            pre_tokenizers.Split(Regex("|".join(alternatives)), behavior="isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
