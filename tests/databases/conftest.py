@@ -50,3 +50,23 @@ def sqlite_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sqlite(sqlite_file: Path) -> Iterator[Database]:
     with databases.open(f"sqlite:///{sqlite_file}", workers=1, timeout_s=TIMEOUT_S) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def duckdb_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import duckdb
+
+    path = tmp_path_factory.mktemp("duckdb") / "music.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        for table in _TABLES:
+            connection.execute(table)
+        for name, rows in _ROWS.items():
+            values = [list(column) for column in zip(*rows, strict=True)]
+            connection.execute(f"INSERT INTO {name} SELECT {', '.join(['unnest(?)'] * len(values))}", values)
+    return path
+
+
+@pytest.fixture(scope="session")
+def duckdb(duckdb_file: Path) -> Iterator[Database]:
+    with databases.open(f"duckdb:///{duckdb_file}", workers=1, timeout_s=TIMEOUT_S) as opened:
+        yield opened

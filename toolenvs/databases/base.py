@@ -36,13 +36,15 @@ class Database(ABC):
     """Module and class of its side in the process."""
     extra: ClassVar[str] = ""
     """Of the package, for what the engine needs; "" where it needs nothing."""
+    memory_mb: ClassVar[int] = 512
+    """Of a process, where nothing else is asked for."""
 
     def __init__(
         self,
         source: str,
         *,
         workers: int | None = None,
-        memory_mb: int = 512,
+        memory_mb: int | None = None,
         seed: int = 0,
         now: str = NOW,
         **limits: Any,
@@ -52,7 +54,7 @@ class Database(ABC):
         Args:
             source: what the engine opens: a file, or the address of a server.
             workers: processes that run queries at the same time; by default one for each processor.
-            memory_mb: address space of one such process.
+            memory_mb: address space of one such process; by default what the engine needs.
             seed: of the engine's random numbers, the same for every query.
             now: what the engine's clock says, "YYYY-MM-DD HH:MM:SS" in UTC.
             limits: those of `Limits`, for queries that bring none.
@@ -71,7 +73,7 @@ class Database(ABC):
             "engine": self.engine,
             "dialect": self.dialect,
             "extra": self.extra,
-            "memory_mb": memory_mb,
+            "memory_mb": memory_mb or self.memory_mb,
         }
         self._pool = Pool(first, workers or os.cpu_count() or 1)
         self._finish = weakref.finalize(self, self._pool.close)

@@ -1,0 +1,1 @@
+"""DuckDB, embedded: a file that is only read, with everything outside it locked away."""
