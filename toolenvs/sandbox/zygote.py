@@ -104,6 +104,8 @@ class Server:
         """Answer a fork that waits at a listener."""
         family, listener = self._listeners[descriptor]
         if event & select.POLLIN:
+            if not self._admitted.get(family):  # the order may have come since the loop looked
+                self._obey()
             admitted = self._admitted.get(family, 0)
             self._admitted[family] = listener.answer(admitted)
             self._unknown[family] = self._unknown.get(family, 0) + admitted - self._admitted[family]
@@ -221,6 +223,14 @@ class Server:
         if cell in self._doomed:
             self._doomed[cell] = 0.0
 
+    def _welcome_all(self) -> None:
+        """Hear every copy that has said hello by now."""
+        for descriptor, (_, hello) in list(self._hellos.items()):
+            waiting = select.poll()
+            waiting.register(hello, select.POLLIN)
+            if waiting.poll(0):
+                self._welcome(descriptor)
+
     def _enter_groups(self, cell: int, pid: int) -> None:
         try:
             for group in self._groups.get(cell, ()):
@@ -274,6 +284,8 @@ class Server:
                 return
             if pid == 0:
                 return
+            if pid not in self._pids:  # a copy that has said hello since the loop looked, and ended at once?
+                self._welcome_all()
             cell = self._pids.pop(pid, None)
             if cell is None:
                 continue
