@@ -48,6 +48,24 @@ server._hear(99, select.POLLIN)
 print(asked)
 """
 
+_KILLED_WHILE_AWAITED = """
+import os, signal, socket
+from toolenvs.sandbox import wire, zygote
+
+host, control = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+server = zygote.Server(None, control, None)
+pid = os.fork()
+if pid == 0:
+    signal.pause()
+server._cells[1], server._pids[pid] = pid, 1
+for order in (wire.REAP, wire.KILL):
+    server._carry_out(wire.ORDER.pack(order, 1, 0), [])
+os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+server._bury()
+host.settimeout(5)
+print(wire.REPORT.unpack(host.recv(100))[:2] == (wire.EXIT, 1), server._cells, server._awaited)
+"""
+
 
 def _run(script: str) -> str:
     return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
@@ -59,3 +77,7 @@ def test_a_copy_that_ended_before_its_hello_was_heard_is_reported() -> None:
 
 def test_an_order_to_admit_that_came_late_is_obeyed_before_the_fork_is_refused() -> None:
     assert _run(_LATE_ORDER) == "[1]"
+
+
+def test_a_cell_that_is_killed_while_its_end_is_awaited_is_reported() -> None:
+    assert _run(_KILLED_WHILE_AWAITED) == "True {} set()"

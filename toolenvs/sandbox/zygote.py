@@ -143,7 +143,7 @@ class Server:
                 if order == wire.REAP and not _is_ending(self._cells[cell]):
                     self._cut_off.add(cell)
                 _send_signal(self._cells[cell], signal.SIGKILL)
-                if order == wire.KILL:
+                if cell not in self._awaited:  # a session that is closed while its cell's end is awaited
                     self._forget(cell)
             elif any(cell == expected for expected, _ in self._hellos.values()):
                 self._doomed[cell] = time.monotonic() + _HELLO_LIMIT_S
