@@ -1,8 +1,15 @@
 """A small music shop in each engine, made once: the tables that the cases speak of."""
 
+import os
+import shutil
+import signal
 import sqlite3
+import subprocess
+import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,4 +76,64 @@ def duckdb_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def duckdb(duckdb_file: Path) -> Iterator[Database]:
     with databases.open(f"duckdb:///{duckdb_file}", workers=1, timeout_s=TIMEOUT_S) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def postgres_address() -> Iterator[str]:
+    """A cluster of Debian's PostgreSQL on a socket in a folder, as an ordinary user; as the reader of its database."""
+    import psycopg
+
+    from toolenvs.databases.postgres.role import reader
+
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    assert found, "the tests of this backend need PostgreSQL: apt-get install postgresql"
+    programs = found[-1].parent
+    as_user: dict[str, Any] = {"user": "postgres", "group": "postgres"} if os.getuid() == 0 else {}
+    folder = Path(tempfile.mkdtemp(prefix="toolenvs-postgres-"))  # not pytest's: the other user has to reach it
+    if as_user:
+        shutil.chown(folder, "postgres", "postgres")
+    made = ["-D", str(folder / "data"), "-U", "owner", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"]
+    subprocess.run([programs / "initdb", *made], check=True, capture_output=True, cwd="/", **as_user)
+    settings = {"listen_addresses": "", "unix_socket_directories": str(folder), "fsync": "off", "max_connections": "20"}
+    options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen(
+            [programs / "postgres", "-D", str(folder / "data"), *options], stdout=log, stderr=log, cwd="/", **as_user
+        )
+    try:
+        while not (folder / ".s.PGSQL.5432").exists():
+            assert server.poll() is None, (folder / "log").read_text()
+            time.sleep(0.05)
+        _fill_postgres(psycopg, reader, str(folder))
+        yield f"postgresql://reader@/music?host={folder}"
+    finally:
+        server.send_signal(signal.SIGINT)  # fast shutdown
+        server.wait()
+        shutil.rmtree(folder)
+
+
+def _fill_postgres(psycopg: Any, reader: Any, folder: str) -> None:
+    for _ in range(600):  # the socket is there before the server answers
+        try:
+            owner = psycopg.connect(f"postgresql://owner@/postgres?host={folder}", autocommit=True)
+            break
+        except psycopg.OperationalError:
+            time.sleep(0.1)
+    owner.execute("CREATE DATABASE music")
+    owner.close()
+    with psycopg.connect(f"postgresql://owner@/music?host={folder}", autocommit=True) as owner:
+        for table in _TABLES:
+            owner.execute(table)
+        for name, rows in _ROWS.items():
+            with owner.cursor().copy(f'COPY "{name}" FROM STDIN') as copy:
+                for row in rows:
+                    copy.write_row(row)
+        for statement in reader("reader", "music"):
+            owner.execute(statement)
+
+
+@pytest.fixture(scope="session")
+def postgres(postgres_address: str) -> Iterator[Database]:
+    with databases.open(postgres_address, workers=1, timeout_s=TIMEOUT_S) as opened:
         yield opened

@@ -10,7 +10,7 @@ import pytest
 from toolenvs.databases import Database, Result
 
 _CASES = [json.loads(line) for line in Path(__file__).with_name("sql_cases.jsonl").read_text("utf-8").splitlines()]
-_ENGINES = ("sqlite", "duckdb")
+_ENGINES = ("sqlite", "duckdb", "postgres")
 _DEADLINE_S = 3.0
 """For the cases that end by their deadline."""
 _RUN = [case for case in _CASES if case["dialect"] in _ENGINES]
@@ -62,4 +62,5 @@ def test_cases_of_every_engine_are_there() -> None:
     assert {engine: sum(case["dialect"] == engine for case in _CASES) for engine in _ENGINES} == {
         "sqlite": 86,
         "duckdb": 13,
+        "postgres": 19,
     }

@@ -248,6 +248,7 @@ def _result(answer: dict[str, Any], seconds: float) -> Result:
         code=answer.get("code"),
         error=answer.get("error"),
         steps=answer.get("steps"),
+        repeatable=answer.get("repeatable", True),
         seconds=seconds,
     )
 

@@ -36,6 +36,8 @@ class Result:
     steps: int | None = None
     """SQLite: steps of its virtual machine until the last kept row, counted by the thousand, the same on every run;
     None for the other engines and where the query did not run."""
+    repeatable: bool = True
+    """Whether another run gives the same; False where the query reads a clock that cannot be stopped (PostgreSQL)."""
     seconds: float = 0.0
     """Wall time from request to answer."""
 

@@ -1,5 +1,6 @@
 """DuckDB in the process that may be killed: every query in a transaction of its own, which is rolled back."""
 
+import random
 import re
 from typing import Any
 
@@ -69,7 +70,7 @@ class DuckDbEngine:
             self._set_clock(request["now"])
             run("BEGIN TRANSACTION")
             try:
-                run("SELECT setseed(?)", [request["seed"] % 2**52 / 2**52])
+                run("SELECT setseed(?)", [random.Random(request["seed"]).random()])
                 with self._watchdog.until(request["timeout_s"]):
                     return self._rows(run(request["sql"]), request)
             finally:

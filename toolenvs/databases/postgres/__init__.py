@@ -1,0 +1,1 @@
+"""PostgreSQL: a server that a role may only read, each query in a transaction that is rolled back."""
