@@ -1,5 +1,6 @@
 """Terms are Lucene's."""
 
+import time
 from collections import Counter
 from typing import Any
 
@@ -72,6 +73,30 @@ def test_a_long_word_is_cut_in_bulk_wherever_it_stands(size: int, before: int) -
     texts = ["plain text", "b " * before + "a" * size + ".a é", "1.5"]
     for text, words in zip(texts, divided(texts), strict=True):
         assert counted(words) == counted(boundaries.words(text))
+
+
+@pytest.mark.parametrize(
+    "unit", ["_", "_\u0301", "a", "é", "é_", "1.2.", "_漢", "漢\u0301___", "\u0301_", "😀\u200d", "a'", "＿"]
+)
+@pytest.mark.parametrize("end", ["", "b", "é", " "])
+def test_words_are_found_in_time_that_grows_with_the_text_and_no_faster(unit: str, end: str) -> None:
+    def cpu_s(count: int) -> float:
+        started_s = time.process_time()
+        boundaries.words("x " + unit * count + end)
+        return time.process_time() - started_s
+
+    least = 15_000 // len(unit)
+    small, large = (min(cpu_s(count) for _ in range(2)) for count in (least, 4 * least))
+    assert large < 8 * small + 0.05
+
+
+@given(st.lists(st.sampled_from(["_", "__", "_" * 300, "a", "1.", "é", "\u0301", "x" * 260, " ", "漢"]), max_size=8))
+def test_joins_alone_are_no_words_and_nothing_else_is_lost(parts: list[str]) -> None:
+    text = "".join(parts)
+    words = boundaries.words(text)
+    assert all(word.strip("_\u0301") for word in words)
+    kept = "".join(words)
+    assert [kept.count(letter) for letter in "a1éx漢"] == [text.count(letter) for letter in "a1éx漢"]
 
 
 def test_a_word_of_underscores_alone_is_no_term() -> None:
