@@ -106,6 +106,12 @@ def test_two_turns(load: Callable[..., Blueprint], first: str | None, second: st
     assert play(load(TWO), *turns).reward == pytest.approx(reward)
 
 
+def test_what_the_first_turn_found_improves_no_first_rewrite(load: Callable[..., Blueprint]) -> None:
+    late = write("w1 w2") + write("w1 w2", tag="rewrite_2")
+    assert play(load(TWO), write("w9"), late).reward == pytest.approx(1.0)  # and not 1.45
+    assert play(load(TWO), "I think.", late).reward == pytest.approx(0.05)
+
+
 def test_grades_are_gains(load: Callable[..., Blueprint]) -> None:
     task = Task(id="t", question="q", extra={"relevant": {"d1": 1, "d2": 3}})
     only_the_lesser = 1 / (3 + 1 / log2(3))

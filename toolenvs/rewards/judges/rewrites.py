@@ -2,7 +2,7 @@
 
 The policy writes queries between `<rewrite>` tags, as many as it likes; what they find is merged, each passage with its
 best score, and measured by nDCG. In one turn the response must be a thought and rewrites behind it, and nothing else.
-In two turns it has half of its format for any first rewrite, and half for any second one.
+In two turns it has half of its format for any first rewrite of the first turn, and half for any second one.
 """
 
 import re
@@ -69,11 +69,12 @@ class Judge(SearchJudge):
             TaskError: the task does not say what is relevant.
         """
         started_s = perf_counter()
-        grades, response = judgements(moment.task), moment.transcript.policy_text()
-        tags = (self._options.first, *([self._options.second] if self._options.second else []))
-        turns = [rewrites(response, tag) for tag in tags]
+        grades, said = judgements(moment.task), moment.transcript
+        first, second = self._options.first, self._options.second
+        turns = [rewrites(said.policy_text(1 if second else None), first)]  # later ones know what the first turn found
+        turns += [rewrites(said.policy_text(), second)] if second else []
         halves = sum(0.5 for queries in turns if queries)
-        format = halves if len(turns) == 2 else float(is_one_turn("".join(moment.said), tags[0]))
+        format = halves if len(turns) == 2 else float(is_one_turn("".join(moment.said), first))
         rankings = [await self._search(queries) for queries in turns] if format == 1 else []
         measures = tuple(ndcg(ranking, grades, k=self._options.k) for ranking in rankings)
         score = measures[-1] if measures else 0.0
