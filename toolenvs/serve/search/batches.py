@@ -13,7 +13,7 @@ from toolenvs.retrieval import Hit, Retriever
 from toolenvs.serve.http import Refused
 
 T = TypeVar("T")
-_SHORT_S = 0.005
+_SHORT_S = 0.01
 """A batch that takes less is searched on the event loop: handing it to a thread and back costs as much as a search."""
 Hits = list[Hit]
 Answer = list[Hits]
@@ -160,7 +160,7 @@ class Batches:
     def _pump(self) -> None:
         if self._due or not self._waiting:
             return
-        if self._retriever.in_memory and self._typical_s * self._max_batch < _SHORT_S:
+        if self._retriever.in_memory and self._typical_s * min(self.queued, self._max_batch) < _SHORT_S:
             self._due = True
             asyncio.get_running_loop().call_soon(self._here)  # when all requests that have come are read
             return
