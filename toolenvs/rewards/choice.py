@@ -30,9 +30,16 @@ _BOXED = re.compile(r"[(\[]?\s*+([A-Z])\s*+(?:[)\].:].*|(?<=\s)[\d(].*|)", re.DO
 _LONE = re.compile(r"(?<![\w'])[A-Z](?![\w'])")
 _REPLY = re.compile(r"[(\[]?([A-Za-z])(?:[)\].:][)\].:]?(?:\s[^\n]*)?)?")
 _WORD_AFTER = re.compile(r"\s++(?!because\b|since\b|as\b|for\b|and\b|but\b|which\b|is\b)[a-z]")
+_DENIED = re.compile(
+    r"(?:\b(?i:not|never|neither|eliminate|exclude|discard|reject|rules?\s++out|ruled\s++out)|n't)"
+    r"\s++(?:(?i:choose|pick|select|be)\s++)?(?:(?i:the)\s++)?\Z"
+)
+_FALSE = re.compile(r"[)\]]?\s++(?i:is|was)\s++(?i:wrong|incorrect|false|not|excluded|eliminated|ruled\s++out|out)\b")
+_DENIED_CHARACTERS = 40
 _DOUBT = r"(?:(?i:option|choice|letter|also|even|maybe|perhaps|possibly)\s++)?"
 _ANOTHER = re.compile(
-    r"[)\]]?\s*+(?:[,/;|&+]|\bor\b|\band\b)\s*+(?:\bor\b|\band\b)?\s*+" + _DOUBT + r"[(\[]?([A-Z])\b(?![a-z'])"
+    r"[)\]]?[.?]?\s*+[(\[]?(?:[,/;|&+]|\b(?i:or|and|xor|then|as well as|along with|together with)\b)"
+    r"\s*+(?:\bor\b|\band\b)?\s*+" + _DOUBT + r"[(\[]?([A-Z])\b(?![a-z'])"
     r"|[)\]]?(?:\.?\s++|-)[(\[]?([A-Z])\b(?=[^\w\n]*+(?:\n|\Z)|[\s,;/]++[(\[]?[A-Z]\b)"  # nothing between but space
 )
 
@@ -43,7 +50,7 @@ def extract(response: str, options: int) -> str | None:
     text = re.sub(r"[*_`$]+", "", text)[-_WINDOW_CHARACTERS:].strip()
     text = _FONT.sub(r"\1", _FONT.sub(r"\1", text))
     allowed = {chr(ord("A") + index) for index in range(options)}
-    cues = [cue for cue in _CUE.finditer(text) if cue["letter"] in allowed and not _is_a_word(text, cue)]
+    cues = [cue for cue in _CUE.finditer(text) if cue["letter"] in allowed and not _is_none(text, cue)]
     if cues:
         return None if _names_another(text, cues[-1].end("letter"), allowed) else cues[-1]["letter"]
     boxes = [letter for box in _BOX.finditer(text) if (letter := _boxed(box[1].strip(), allowed))]
@@ -60,6 +67,12 @@ def _boxed(content: str, allowed: set[str]) -> str | None:
     found = _BOXED.fullmatch(content)
     letters = {letter for letter in _LONE.findall(content) if letter in allowed}
     return found[1] if found and letters == {found[1]} else None
+
+
+def _is_none(text: str, cue: re.Match[str]) -> bool:
+    """Whether a cue chooses nothing: its letter is a word, or it is said to be wrong."""
+    before = text[max(0, cue.start() - _DENIED_CHARACTERS) : cue.start()]
+    return _is_a_word(text, cue) or bool(_FALSE.match(text, cue.end("letter")) or _DENIED.search(before))
 
 
 def _is_a_word(text: str, cue: re.Match[str]) -> bool:
