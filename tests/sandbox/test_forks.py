@@ -108,3 +108,11 @@ def test_an_admitted_fork_is_of_no_use_to_the_program(
         other.run("y = 5")
         with other.fork() as copy:
             assert copy.run("y").value == "5"
+
+
+def test_a_session_without_room_for_the_copys_channels_says_so_and_lives(forking: LocalBox) -> None:
+    with forking.session() as session:
+        session.run("import os\nkept = []\ntry:\n    while True: kept.append(os.dup(0))\nexcept OSError: pass")
+        with pytest.raises(ForkError, match="open files"):
+            session.fork()
+        assert session.run("len(kept) > 50").value == "True"

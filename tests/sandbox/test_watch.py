@@ -101,3 +101,9 @@ def test_a_loop_that_notices_late_leaves_what_another_loop_has_taken_over(box: L
 
         assert asyncio.run(go()) == "timeout"
         assert asyncio.run(session.arun("x = 1\nx")).value == "1"
+
+
+@pytest.mark.parametrize("timeout_s", [1e12, float("inf")])
+def test_a_run_may_take_for_ever(box: LocalBox, timeout_s: float) -> None:
+    assert box.run("1 + 1", timeout_s=timeout_s).value == "2"
+    assert asyncio.run(box.arun("1 + 1", timeout_s=timeout_s)).value == "2"

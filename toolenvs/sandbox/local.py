@@ -474,7 +474,7 @@ def _drive(exchange: Exchange) -> Result:
                 writing = exchange.sending
                 poll.modify(control, select.POLLIN | (select.POLLOUT if writing else 0))
             left_s = exchange.deadline - time.monotonic()
-            if left_s > 0 and poll.poll(left_s * 1000 + 1):
+            if left_s > 0 and poll.poll(min(left_s, 86_400.0) * 1000 + 1):  # poll refuses a month and more
                 continue
             if exchange.pump() or (time.monotonic() >= exchange.deadline and exchange.expire()):
                 break

@@ -397,13 +397,15 @@ class Worker:
     def _branch(self, nonce: int) -> None:
         """Copy this interpreter; the copy serves on the channels that came with the request."""
         descriptors, self._descriptors = self._descriptors, []
-        control, out, err, hello = descriptors
         obstacle = _obstacle(set(descriptors))
+        if len(descriptors) < 4:  # there was no room for more
+            obstacle = "the program holds open files"
         if obstacle:
             for descriptor in descriptors:
                 os.close(descriptor)
             self._answer(nonce, wire.REFUSED, False, None, obstacle)
             return
+        control, out, err, hello = descriptors
         state = random.getstate()  # Python reseeds its own stream in a forked child; NumPy's is carried as it is
         signals = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # none may interrupt an admitted fork
         try:
