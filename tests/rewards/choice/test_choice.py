@@ -29,7 +29,8 @@ CHOSEN = [
     ("Answer: D\nA is incorrect.", "D"), ("Answer: B\n\nI hope this helps.", "B"), ("Answer: B, not C", "B"),
     ("Answer: B.\nBecause it is.", "B"), ("I would not choose option B.", None), ("Option B is wrong.", None),
     ("Option C is wrong, option B is wrong", None), ("Eliminate option B", None),
-    ("Option C is wrong, option B fits", "B"), ("Answer: B (or perhaps C)", None), ("Answer: B. Or C.", None), ("Answer: B as well as C", None),
+    ("Option C is wrong, option B fits", "B"), ("Answer: B (or perhaps C)", None),
+    ("Answer: B. Or C.", None), ("Answer: B as well as C", None),
     ("B then C", None), ("Answer: B xor C", None), ("It is not option A. Answer: B", "B"),
     ("Option B is not excluded. Answer: C", "C"),
 ]  # fmt: skip
