@@ -119,3 +119,13 @@ def test_how_an_interpreter_ended_is_told_by_the_kernel(
         for place in (box, session):
             result = place.run(code, timeout_s=0.5 if status == "timeout" else 10.0)
             assert (result.status, result.exit_code) == (status, exit_code), (os.getuid(), result)
+
+
+@pytest.mark.parametrize("timeout_s", [0, -1.0, float("nan")])
+def test_a_limit_that_is_not_positive_is_refused(box: LocalBox, timeout_s: float) -> None:
+    with box.session() as session:
+        session.run("x = 1")
+        for call in (box.run, session.run):
+            with pytest.raises(ConfigError, match="positive number of seconds"):
+                call("1", timeout_s=timeout_s)
+        assert session.run("x").value == "1"

@@ -116,7 +116,8 @@ class Box(Closing):
                 given. Where there is no room for one, the program does not run, and the result is an error.
 
         Raises:
-            ConfigError: the files are too many or too large, a name is not plain, or the tier has no folder for them.
+            ConfigError: the files are too many or too large, a name is not plain, the tier has no folder for them, or
+                the limit is not positive.
             SandboxError: the sandbox itself failed: never the program's doing.
         """
 

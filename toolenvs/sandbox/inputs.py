@@ -24,6 +24,19 @@ def refused(code: str, stdin: str, code_chars: int) -> Result | None:
     return None
 
 
+def limit_s(timeout_s: float | None, default_s: float) -> float:
+    """How long a run may take.
+
+    Raises:
+        ConfigError: the limit is no positive number.
+    """
+    if timeout_s is None:
+        return default_s
+    if not timeout_s > 0:  # nan neither
+        raise ConfigError(f"sandbox: a run's timeout_s must be a positive number of seconds, not {timeout_s!r}")
+    return timeout_s
+
+
 def check(files: Mapping[str, bytes] | None) -> dict[str, bytes]:
     """The files, which may be put into a working directory.
 

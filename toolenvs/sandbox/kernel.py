@@ -7,6 +7,7 @@ import ctypes
 import errno
 import os
 import platform
+import resource
 from collections.abc import Callable
 
 from toolenvs.sandbox.syscalls import numbers
@@ -30,6 +31,7 @@ MADV_COLLAPSE = 25
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
 _libc.malloc.restype = ctypes.c_size_t
+_libc.sbrk.restype, _libc.sbrk.argtypes = ctypes.c_long, [ctypes.c_long]
 _locked_libc = ctypes.PyDLL(None, use_errno=True)  # calls that keep Python's lock, as a fork must
 _locked_libc.syscall.restype = ctypes.c_long
 _NUMBERS = numbers()
@@ -170,10 +172,13 @@ _ARENA_BYTES = 1 << 20  # ARENA_SIZE of CPython since 3.10
 def arenas_on_the_heap() -> Callable[[], None]:
     """Have Python's allocator take its memory from the end of the heap; what is returned has it do as before.
 
-    By itself it takes it in small pieces between the libraries, none of which a huge page can hold.
+    By itself it takes it in small pieces between the libraries, none of which a huge page can hold. Where the heap has
+    a limit, or cannot grow (musl), it does as before at once.
     """
     own = _ArenaAllocator()
     ctypes.pythonapi.PyObject_GetArenaAllocator(ctypes.byref(own))
+    if resource.getrlimit(resource.RLIMIT_DATA)[0] != resource.RLIM_INFINITY or _libc.sbrk(_ARENA_BYTES) == -1:
+        return lambda: None
     sbrk = ctypes.cast(_libc.sbrk, ctypes.c_void_p).value
     # It calls alloc(ctx, size) with the one size that it knows: sbrk(ctx) is that.
     heap = _ArenaAllocator(_ARENA_BYTES, sbrk, own.free)

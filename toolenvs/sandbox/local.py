@@ -213,7 +213,7 @@ class LocalBox(base.Box):
         final: bool,
     ) -> Exchange:
         nonce = _nonce()
-        limit_s = self.limits.timeout_s if timeout_s is None else timeout_s
+        limit_s = inputs.limit_s(timeout_s, self.limits.timeout_s)
         if cell.fresh:
             seed = self.seed if seed is None else seed
         seed = seed if cell.fresh else None

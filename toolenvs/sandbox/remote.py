@@ -216,7 +216,7 @@ class RemoteBox(base.Box):
             raise IsolationError(f"{self.url} {known}, but min_isolation is {self._min_isolation!r}")
 
     def _body(self, code: str, timeout_s: float | None, stdin: str, files: dict[str, bytes]) -> Answer:
-        limit_s = self._timeout_s if timeout_s is None else timeout_s
+        limit_s = inputs.limit_s(timeout_s, self._timeout_s)
         given = {"files": _encoded(files)} if files else {}
         return {"code": code, "stdin": stdin, "run_timeout": limit_s, "outputs": True, **given}
 

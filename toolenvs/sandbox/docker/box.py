@@ -198,7 +198,7 @@ class DockerBox(base.Box):
         refused = inputs.refused(code, stdin, self.limits.code_chars)
         if refused is not None:
             return refused
-        limit_s = self.limits.timeout_s if timeout_s is None else timeout_s
+        limit_s = inputs.limit_s(timeout_s, self.limits.timeout_s)
         return Request(frames.RUN, new_nonce(), session, seed % 2**64, limit_s, code.encode(), stdin.encode())
 
     def _finish(self, container: Container, request: Request) -> Result:
