@@ -2,6 +2,7 @@
 
 import inspect
 import operator
+import re
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any
@@ -145,7 +146,10 @@ class Blueprint:
         if not isinstance(loaded, tasks.RowTaskSet) or bad_golds == "keep":  # generators compute their golds exactly
             return loaded
         check_task = getattr(self.judge, "check_task", None)  # of judges that need more than a gold
-        if check_task is None:
+        check_tasks = getattr(self.judge, "check_tasks", None)  # of those that look at all of them together
+        if check_tasks is not None:
+            failures = [tasks.Failure(*wrong) for wrong in check_tasks(list(loaded)).items()]
+        elif check_task is None:
             failures = tasks.check(loaded, self.judge.compare)
         else:
             failures = [tasks.Failure(task.id, why) for task in loaded if (why := check_task(task))]
@@ -184,8 +188,14 @@ class Blueprint:
             return parse_chatml(self.render_prompt(task))
         prompt = self.page.prompt
         special = self.codec.special_texts if self.codec else ()
-        question = neutralize(task.question, (self._template.turn_end, self._template.turn_start, *special))
-        user = {"role": "user", "content": prompt.user.replace("{question}", question)}
+        marks = (self._template.turn_end, self._template.turn_start, *special)
+        values = {"question": neutralize(task.question, marks)}
+        for part in (self.judge, *self.tools.values()):  # what else is known of the task, such as a schema
+            for name, tell in getattr(part, "context", {}).items():
+                if f"{{{name}}}" in prompt.user:
+                    values[name] = neutralize(tell(task), (*marks, *self.markers))
+        places = re.compile("|".join(re.escape(f"{{{name}}}") for name in values))
+        user = {"role": "user", "content": places.sub(lambda place: values[place[0][1:-1]], prompt.user)}
         return ({"role": "system", "content": prompt.system}, user) if prompt.system else (user,)
 
     def render_prompt(self, task: Task) -> str:

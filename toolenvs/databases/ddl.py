@@ -18,6 +18,15 @@ from toolenvs.databases.schema import Column, Schema, Table
 SAMPLES = 3
 _SAMPLE_CHARS = 40
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
+_WORDS = (
+    "add all alter and as asc between by case check collate column commit constraint create cross current_date "
+    "current_time current_timestamp default deferrable delete desc distinct drop else end escape except exists filter "
+    "for foreign from full group having if in index inner insert intersect into is isnull join key left like limit "
+    "match natural not notnull null of offset on or order outer over primary references right rollback row rows select "
+    "set table then to transaction trigger union unique update user using values view when where window with"
+)
+_RESERVED = frozenset(_WORDS.split())
+"""Words that some engine takes for its own."""
 
 
 def compact(schema: Schema, *, max_chars: int = 6_000, samples: int = SAMPLES) -> str:
@@ -81,4 +90,4 @@ def _names(columns: Sequence[str]) -> str:
 
 def name(text: str) -> str:
     """A name as a query has to write it."""
-    return text if _PLAIN.fullmatch(text) else '"' + text.replace('"', '""') + '"'
+    return text if _PLAIN.fullmatch(text) and text.lower() not in _RESERVED else '"' + text.replace('"', '""') + '"'

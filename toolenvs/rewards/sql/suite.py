@@ -5,10 +5,10 @@ import hashlib
 import os
 import shutil
 import tempfile
+import threading
 import weakref
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,10 @@ from toolenvs.rewards.sql.golds import check_gold, luck, order_of
 
 COPIES = 4
 _COMPARED = {"max_rows": 20_000, "max_bytes": 20_000_000, "timeout_s": 30.0}
-_GOLDS = 4_096
-"""Results of golds that are kept, of the database and of each copy."""
+_GOLDS = 10_000
+"""Results of golds that are kept."""
 _EXACT = Tolerance()
+_MATCH = Comparison(True, "match")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class _Gold:
     order: list[Hashable] | None
     """Labels of the rows, where the gold orders them."""
     usable: bool
-    """Whether another answer to the same question would give the same here."""
+    """Whether it is held against: on a copy, not where it fails, or luck decides which rows it keeps."""
 
 
 class Suite:
@@ -67,7 +68,8 @@ class Suite:
         self._options = {"workers": 1, **_COMPARED, **options}
         self._opened: dict[int, Database] = {}
         self._pid = os.getpid()
-        self._gold = lru_cache(maxsize=_GOLDS * (copies + 1))(self._run_gold)
+        self._golds: dict[tuple[str, int], _Gold] = {}
+        self._lock = threading.Lock()
         self._temporary: weakref.finalize[..., Any] | None = None
 
     def database(self, number: int = -1) -> Database:
@@ -77,12 +79,16 @@ class Suite:
             DatabaseError: it cannot be opened.
             TaskError: the source is no SQLite database.
         """
-        if self._pid != os.getpid():  # a forked child opens its own
-            self._opened, self._pid = {}, os.getpid()
-        if number not in self._opened:
-            path = self.source if number < 0 else self._copy(number)
-            self._opened[number] = databases.open(f"sqlite:///{path.absolute()}", **self._options)
-        return self._opened[number]
+        if self._pid != os.getpid():  # a forked child opens its own, and another thread may have held the lock
+            self._opened, self._pid, self._lock = {}, os.getpid(), threading.Lock()
+        found = self._opened.get(number)
+        if found is None:
+            with self._lock:
+                if number not in self._opened:
+                    path = self.source if number < 0 else self._copy(number)
+                    self._opened[number] = databases.open(f"sqlite:///{path.absolute()}", **self._options)
+                found = self._opened[number]
+        return found
 
     def check(self, gold_sql: str) -> str | None:
         """What is wrong with a gold query; None where nothing is. See `check_gold`."""
@@ -111,26 +117,32 @@ class Suite:
             JudgeError: the gold fails on the database.
             DatabaseError: a database failed.
         """
-        for number in range(-1, self.copies):
-            gold = self._gold(gold_sql, number)
-            if number < 0 and (gold.outcome.status != "ok" or not gold.outcome.columns):
-                raise JudgeError(f"the gold query fails on {self.source.name}: {gold.outcome.error or 'no columns'}")
-            if number >= 0 and not gold.usable:
-                continue
+        async def held(number: int) -> Comparison:
+            gold = await self._gold(gold_sql, number)
+            if not gold.usable:
+                return _MATCH
             said = await self.database(number).aquery(said_sql, answer=True)
             if said.truncated:
                 return Comparison(False, "too many rows")
             order = gold.order if ordered is not False else None
             if ordered and order is None:
                 order = list(range(len(gold.outcome.rows)))
-            found = compare(gold.outcome, said, order=order, tolerance=tolerance, extra_columns=extra_columns)
+            return compare(gold.outcome, said, order=order, tolerance=tolerance, extra_columns=extra_columns)
+
+        outcome = (await self._gold(gold_sql, -1)).outcome
+        if outcome.status != "ok" or not outcome.columns:
+            raise JudgeError(f"the gold query fails on {self.source.name}: {outcome.error or 'no columns'}")
+        if not (found := await held(-1)):
+            return found
+        for number, found in enumerate(await asyncio.gather(*map(held, range(self.copies)))):
             if not found:
-                return found if number < 0 else Comparison(False, f"{found.reason} on changed copy {number}")
-        return Comparison(True, "match")
+                return Comparison(False, f"{found.reason} on changed copy {number}")
+        return _MATCH
 
     async def outcomes(self, gold_sql: str, said_sql: str) -> tuple[Result, Result]:
         """What both give on the database itself, for the published scores."""
-        return self._gold(gold_sql, -1).outcome, await self.database().aquery(said_sql)
+        gold = await self._gold(gold_sql, -1)
+        return gold.outcome, await self.database().aquery(said_sql)
 
     def close(self) -> None:
         """Close the databases and remove copies that nobody asked to keep; a second call does nothing."""
@@ -150,11 +162,21 @@ class Suite:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    async def _gold(self, sql: str, number: int) -> _Gold:
+        """The gold's result, kept. It is run aside: a copy may have to be made for it."""
+        found = self._golds.get((sql, number))
+        if found is None:
+            found = await asyncio.to_thread(self._run_gold, sql, number)
+            while len(self._golds) >= _GOLDS:
+                self._golds.pop(next(iter(self._golds)), None)
+            self._golds[sql, number] = found
+        return found
+
     def _run_gold(self, sql: str, number: int) -> _Gold:
         run = self.database(number).query
         outcome = run(sql)
         if outcome.status != "ok" or outcome.truncated or not outcome.columns:
-            return _Gold(outcome, None, False)
+            return _Gold(outcome, None, number < 0)
         usable = number < 0 or luck(sql, outcome, run) is None
         return _Gold(outcome, order_of(sql, outcome, run), usable)
 

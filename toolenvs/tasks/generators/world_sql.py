@@ -43,6 +43,7 @@ def make(
                 "level": question.level,
                 "template": question.template,
                 "ordered": question.ordered,
+                "queries": (question.sql,),
             },
         )
 

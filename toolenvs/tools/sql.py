@@ -1,0 +1,165 @@
+"""SQL as a tool: one query on the database that the task is about, its rows as text, and the schema on request."""
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from toolenvs import databases
+from toolenvs.databases import Database, ddl
+from toolenvs.databases.sources import source_of
+from toolenvs.errors import TaskError, ToolError, did_you_mean
+from toolenvs.schema import at_least
+from toolenvs.tasks.task import Task
+from toolenvs.tools.base import ToolResult
+
+_SCHEMA = re.compile(r"\s*\.(schema|tables)\b\s*(.*?)\s*;?\s*", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The keys of `[tools.sql]`."""
+
+    database: str = ""
+    """The database of tasks that name none: a SQLite file, or "world:PASSAGES" or "world:PASSAGES:SEED"."""
+    databases: str = ""
+    """Where tasks that name a `db_id` have their databases: a folder with a folder for each."""
+    timeout_s: float = 5.0
+    """Wall-clock deadline of a query, a backstop behind `max_steps`."""
+    max_steps: int = 20_000_000
+    """Steps of SQLite's virtual machine that a query may take: a budget that does not depend on the machine's load."""
+    max_rows: int = 50
+    """Rows that are shown."""
+    max_chars: int = 8_000
+    """Characters that the shown rows may have together."""
+    max_cell_chars: int = 500
+    """Characters of one value that are shown."""
+    schema_chars: int = 6_000
+    """Characters of the schema, in the prompt and where `.schema` asks for it."""
+    samples: int = 3
+    """Values of each column that the schema shows, as far as they fit."""
+    description: str = (
+        "Runs one SELECT query of SQLite and returns its rows. The query .schema returns the schema, and .schema NAME "
+        "that of one table."
+    )
+    """Shown to models that choose functions by their schema."""
+
+    def __post_init__(self) -> None:
+        at_least(1, max_steps=self.max_steps, max_rows=self.max_rows, max_chars=self.max_chars)
+        at_least(1, max_cell_chars=self.max_cell_chars, schema_chars=self.schema_chars)
+        at_least(0, samples=self.samples)
+
+
+class Tool:
+    """The databases of a page's tasks, each open once in this process."""
+
+    name: ClassVar[str] = "sql"
+    parameters: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "properties": {"query": {"type": "string", "description": "One SELECT query, or .schema."}},
+        "required": ["query"],
+    }
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.description = options.description
+        self.context: Mapping[str, Callable[[Task], str]] = {"schema": self.schema, "evidence": evidence}
+        """What a prompt may say of a task, by the name of its placeholder."""
+
+    def database(self, task: Task) -> Database:
+        """The database of a task, which this process shares.
+
+        Raises:
+            TaskError: the task names none, or it is not there.
+            DatabaseError: it cannot be opened.
+        """
+        options = self.options
+        path = source_of(task, folder=options.databases, default=options.database)
+        return databases.shared(
+            f"sqlite:///{path.absolute()}", timeout_s=options.timeout_s, max_steps=options.max_steps
+        )
+
+    def schema(self, task: Task) -> str:
+        """The schema of a task's database, within the budget."""
+        options = self.options
+        schema = self.database(task).schema(samples=options.samples)
+        return ddl.compact(schema, max_chars=options.schema_chars, samples=options.samples)
+
+    async def check(self) -> None:
+        """Run one query, where the page itself names a database; tasks name theirs when they begin.
+
+        Raises:
+            InfrastructureError: the database does not work here.
+        """
+        if self.options.database:
+            await self.database(Task(id="check", question="")).aquery("SELECT 1")
+
+    async def open(self, task: Task, *, seed: int, progress: float) -> "Session":
+        """A session; a query leaves nothing behind."""
+        return Session(self, task, seed)
+
+    async def close(self) -> None:
+        """Nothing: the process shares the databases and closes them when it exits."""
+
+
+class Session:
+    """Queries of one episode, each by itself."""
+
+    def __init__(self, tool: Tool, task: Task, seed: int) -> None:
+        self._tool = tool
+        self._task = task
+        self._seed = seed % 2**63
+
+    async def call(self, arguments: Mapping[str, Any]) -> ToolResult:
+        """Run the query of a call.
+
+        Raises:
+            ToolError: there is none.
+            InfrastructureError: the database failed.
+        """
+        query = arguments.get("query")
+        if not isinstance(query, str):
+            raise ToolError("the argument 'query' must be a string with one query")
+        started_s, options = time.perf_counter(), self._tool.options
+        try:
+            database = self._tool.database(self._task)
+        except TaskError as error:
+            raise ToolError(str(error)) from error
+        asked = _SCHEMA.fullmatch(query)
+        if asked:
+            text = await self._described(database, asked[1].lower(), asked[2])
+            return ToolResult(text=text, data={"sql": query}, seconds=time.perf_counter() - started_s)
+        result = await database.aquery(query, seed=self._seed)
+        text = result.shown(
+            max_rows=options.max_rows, max_chars=options.max_chars, max_cell_chars=options.max_cell_chars
+        )
+        told = {"result": result.status, "code": result.code, "columns": result.columns, "rows": len(result.rows)}
+        data = {"sql": query, **told}
+        status = "error" if result.status == "refused" else result.status  # "refused" says that a budget is spent
+        return ToolResult(text=text, status=status, data=data, seconds=time.perf_counter() - started_s)
+
+    async def _described(self, database: Database, what: str, table: str) -> str:
+        options = self._tool.options
+        schema = await database.aschema(samples=options.samples)
+        if what == "tables":
+            return ", ".join(ddl.name(found.name) for found in schema.tables)
+        if not table:
+            return ddl.compact(schema, max_chars=options.schema_chars, samples=options.samples)
+        found = schema.table(table.strip("\"'`[]"))
+        if found is None:
+            raise ToolError(f"no table is called {table!r:.80}; {did_you_mean(table, [t.name for t in schema.tables])}")
+        one = type(schema)(schema.dialect, (found,))
+        return ddl.compact(one, max_chars=options.schema_chars, samples=options.samples)
+
+    async def fork(self) -> "Session":
+        """The same: a query keeps nothing."""
+        return self
+
+    async def close(self) -> None:
+        """Nothing."""
+
+
+def evidence(task: Task) -> str:
+    """What a task says that its question needs to know; "" for nothing."""
+    return str(task.extra.get("evidence") or "")
