@@ -8,6 +8,7 @@ import pytest
 import toolenvs
 from toolenvs.errors import PageError, RetrievalError
 from toolenvs.retrieval import shared
+from toolenvs.world import named
 
 
 @pytest.fixture
@@ -72,12 +73,12 @@ def test_a_backend_that_is_not_built_is_not_built_again(cache: Path) -> None:
 
 
 def test_which_world_an_index_is() -> None:
-    world = shared.world_of("world:150:7")
+    world = named("world:150:7")
     assert world is not None
     assert (len(world), world.seed) == (150, 7)
-    assert shared.world_of("index/") is None
+    assert named("index/") is None
     with pytest.raises(PageError, match="say 'world:PASSAGES'"):
-        shared.world_of("world:x")
+        named("world:x")
 
 
 @pytest.mark.parametrize("tasks", ["world", "topics", "world_answers"])

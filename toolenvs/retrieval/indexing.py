@@ -9,6 +9,7 @@ from toolenvs.errors import ConfigError, did_you_mean
 from toolenvs.retrieval import corpora
 from toolenvs.retrieval.corpus import Passage, Progress, read_corpus
 from toolenvs.retrieval.store import Store, write_store
+from toolenvs.world import named
 
 BUILDERS: dict[str, tuple[str, dict[str, Any]]] = {
     "bm25": ("toolenvs.retrieval.bm25", {"k1": 0.9, "b": 0.4, "processes": None}),
@@ -39,7 +40,7 @@ def index(
 
     Args:
         corpus: a .jsonl, .jsonl.gz or .parquet file; see `toolenvs.retrieval.corpus`. Or the name of a corpus of
-            `toolenvs.retrieval.corpora`, where there is no such file.
+            `toolenvs.retrieval.corpora`, or "world:PASSAGES[:SEED]", where there is no such file.
         out: the index folder.
         backends: names of `BUILDERS`.
         options: of the builders, such as `k1` and `b` for bm25.
@@ -78,5 +79,16 @@ def index(
 
 
 def _passages(corpus: str | Path, reading: Progress) -> Iterator[Passage]:
-    named = None if Path(corpus).exists() else corpora.find(str(corpus))
-    return named.passages() if named is not None else read_corpus(Path(corpus), reading)
+    if Path(corpus).exists():
+        return read_corpus(Path(corpus), reading)
+    name = str(corpus)
+    world, found = named(name), corpora.find(name)
+    if world is not None:
+        return (Passage(one.id, one.title, one.text) for one in world.passages())
+    if found is not None:
+        return found.passages()
+    known = corpora.names()
+    raise ConfigError(
+        f"there is no corpus file at {name}, and no corpus of that name ('world:PASSAGES' or 'world:PASSAGES:SEED' "
+        f"is one); {did_you_mean(name, known)}"
+    )

@@ -8,7 +8,6 @@ import contextlib
 import fcntl
 import json
 import os
-import re
 import shutil
 import tempfile
 import threading
@@ -18,12 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from toolenvs import retrieval
-from toolenvs.errors import PageError, RetrievalError
+from toolenvs.errors import RetrievalError
 from toolenvs.retrieval import corpora
 from toolenvs.retrieval.base import Retriever
-from toolenvs.world import World
+from toolenvs.world import named, size_and_seed
 
-_WORLD = re.compile(r"world:(\d{1,7})(?::(\d{1,18}))?")
 _ABOUT_THE_WORLD = ("world", "topics", "world_answers")
 """Generators whose tasks are about a world, of `passages` passages and of the seed `world`."""
 _FORM = 1
@@ -51,7 +49,7 @@ def retriever(index: str, backend: str | None) -> Retriever:
 
 def disagrees(index: str, tasks: Mapping[str, Any]) -> str | None:
     """Why tasks about a fictional world, or a corpus with a name, cannot be answered from `index`: it is another's."""
-    read, about = _WORLD.fullmatch(index), tasks.get("set")
+    read, about = size_and_seed(index), tasks.get("set")
     if about in corpora.names() and index != about and (read is not None or index in corpora.names()):
         return f"index = {index!r} is not the corpus of the tasks; set it to {about!r}"
     if index in corpora.names() and about in _ABOUT_THE_WORLD:
@@ -59,23 +57,9 @@ def disagrees(index: str, tasks: Mapping[str, Any]) -> str | None:
     if read is None or tasks.get("set") not in _ABOUT_THE_WORLD:
         return None
     asked = (tasks.get("passages", 1_000), tasks.get("world", 0))
-    if asked == (int(read[1]), int(read[2] or 0)):
+    if asked == read:
         return None
     return f"index = {index!r} is not the world of the tasks; set it to 'world:{asked[0]}:{asked[1]}'"
-
-
-def world_of(index: str) -> World | None:
-    """The fictional world that `index` names; None where it is another index.
-
-    Raises:
-        PageError: "world:..." is not of the right form.
-    """
-    if not index.startswith("world:"):
-        return None
-    read = _WORLD.fullmatch(index)
-    if read is None:
-        raise PageError(f"index {index!r}: say 'world:PASSAGES' or 'world:PASSAGES:SEED', in digits")
-    return World(int(read[1]), seed=int(read[2] or 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +78,11 @@ def _made(index: str) -> _Made | None:
     Raises:
         PageError: "world:..." is not of the right form.
     """
-    world = world_of(index)
+    world = named(index)
     if world is not None:
         return _Made(index, f"world-{len(world)}-{world.seed}-{_FORM}", world.passages)
-    named = None if Path(index).exists() else corpora.find(index)
-    return None if named is None else _Made(index, f"{index}-{named.form()}", named.passages)
+    corpus = None if Path(index).exists() else corpora.find(index)
+    return None if corpus is None else _Made(index, f"{index}-{corpus.form()}", corpus.passages)
 
 
 def _open_made(made: _Made, backend: str | None) -> Retriever:

@@ -10,8 +10,9 @@ million passages need no memory.
 """
 
 from toolenvs.world.entities import KINDS, Entity, Key
+from toolenvs.world.named import named, size_and_seed
 from toolenvs.world.passages import Passage
 from toolenvs.world.questions import UNKNOWN, Question
 from toolenvs.world.world import World
 
-__all__ = ["KINDS", "UNKNOWN", "Entity", "Key", "Passage", "Question", "World"]
+__all__ = ["KINDS", "UNKNOWN", "Entity", "Key", "Passage", "Question", "World", "named", "size_and_seed"]

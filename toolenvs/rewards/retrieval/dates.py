@@ -7,8 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from toolenvs.errors import PageError, TaskError
-from toolenvs.retrieval import shared
-from toolenvs.world import World
+from toolenvs.world import World, named
 from toolenvs.world.topics import year_of
 
 Date = tuple[int, ...]
@@ -46,7 +45,7 @@ def dates_of(index: str, source: str) -> Callable[[str], Date | None]:
     """
     if source != WORLD:
         return _read(source).get
-    world = shared.world_of(index)
+    world = named(index)
     if world is None:
         raise PageError(f"judge.dates = {WORLD!r}: the index {index!r} is no fictional world; give a file of dates")
     return lambda passage_id: _year(world, passage_id)
