@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolenvs.rewards.sql import Table, ordering_columns, outline, with_keys
-from toolenvs.rewards.sql.reading import lex
+from toolenvs.rewards.sql.reading import lex, texts_in_single_quotes
 
 
 @given(st.text("ab '\"`[]-/*\n;().,0", max_size=40))
@@ -85,3 +85,18 @@ def test_keys_are_put_behind_the_columns() -> None:
 )
 def test_queries_that_take_no_keys(sql: str) -> None:
     assert with_keys(sql) is None
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ('SELECT a FROM t WHERE b = "USA"', "SELECT a FROM t WHERE b = 'USA'"),
+        ('SELECT "A" FROM "t" WHERE b LIKE "%x\'y%"', "SELECT \"A\" FROM \"t\" WHERE b LIKE '%x''y%'"),
+        ('SELECT a AS "Big" FROM t ORDER BY "big"', 'SELECT a AS "Big" FROM t ORDER BY "big"'),
+        ('SELECT \'"USA"\' -- "USA"', 'SELECT \'"USA"\' -- "USA"'),
+        ('SELECT "a""b", ""', "SELECT 'a\"b', ''"),
+        ('SELECT "', 'SELECT "'),
+    ],
+)
+def test_texts_in_double_quotes(sql: str, expected: str) -> None:
+    assert texts_in_single_quotes(sql, {"a", "t", "b"}) == expected

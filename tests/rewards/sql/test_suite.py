@@ -162,3 +162,11 @@ def test_copies_are_kept_where_they_are_wanted_and_nothing_is_changed(shop: Path
             assert verdict(made, GOLDS["mail"], "DROP TABLE city") == "refused"
         assert len(list(tmp_path.iterdir())) == 2
     assert hashlib.sha256(shop.read_bytes()).hexdigest() == before
+
+
+def test_golds_may_have_texts_in_double_quotes(suite: Suite) -> None:
+    gold = 'SELECT count(*) FROM purchase WHERE "kind" = "lamp"'
+    assert suite.check(gold) is None
+    assert verdict(suite, gold, "SELECT count(*) FROM purchase WHERE kind = 'lamp'") == "match"
+    assert verdict(suite, gold, gold) == "error"  # a misspelt name would be a text as well
+    assert bird_ex(*asyncio.run(suite.outcomes(gold, gold))) == 1  # as published

@@ -4,8 +4,9 @@ Text in quotes, names in quotes and comments are one token each, so that nothing
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from toolenvs.rewards.sql.outcome import Outcome
 
@@ -146,3 +147,23 @@ def with_keys(sql: str, *, unlimited: bool = False) -> tuple[str, int] | None:
     if any(len(tokens[low:high]) == 1 and tokens[low].isdigit() for low, high in read.order):
         return None  # a number names a column, which is there already
     return " ".join([*tokens[: read.listed], *keys, *tokens[read.listed :]]), len(keys)
+
+
+def texts_in_single_quotes(sql: str, names: Collection[str]) -> str:
+    """The query with each text that stands in double quotes in single ones: golds of Spider and BIRD have many.
+
+    SQLite takes a name in double quotes that nothing has for a text; other engines, and `toolenvs.databases`, do not.
+
+    Args:
+        sql: the query.
+        names: of tables and columns, in lower case. What the query itself names behind AS stays a name too.
+    """
+    tokens = lex(sql)
+    words = [token for token in tokens if token.strip()]
+    own = {_bare([name]) for before, name in pairwise(words) if before.lower() == "as"}
+    return "".join(
+        "'" + token[1:-1].replace('""', '"').replace("'", "''") + "'"
+        if token[0] == '"' and len(token) > 1 and _bare([token]) not in names and _bare([token]) not in own
+        else token
+        for token in tokens
+    )

@@ -20,6 +20,7 @@ from toolenvs.rewards.sql.careful import Comparison, compare
 from toolenvs.rewards.sql.cells import Tolerance
 from toolenvs.rewards.sql.copies import write_copy
 from toolenvs.rewards.sql.golds import check_gold, luck, order_of
+from toolenvs.rewards.sql.reading import texts_in_single_quotes
 
 COPIES = 4
 _COMPARED = {"max_rows": 20_000, "max_bytes": 20_000_000, "timeout_s": 30.0}
@@ -70,6 +71,7 @@ class Suite:
         self._pid = os.getpid()
         self._golds: dict[tuple[str, int], _Gold] = {}
         self._lock = threading.Lock()
+        self._names: frozenset[str] | None = None
         self._temporary: weakref.finalize[..., Any] | None = None
 
     def database(self, number: int = -1) -> Database:
@@ -93,7 +95,7 @@ class Suite:
     def check(self, gold_sql: str) -> str | None:
         """What is wrong with a gold query; None where nothing is. See `check_gold`."""
         copies = [self.database(number).query for number in range(self.copies)]
-        return check_gold(gold_sql, self.database().query, copies)
+        return check_gold(self.strict(gold_sql), self.database().query, copies)
 
     async def judge(
         self,
@@ -117,6 +119,7 @@ class Suite:
             JudgeError: the gold fails on the database.
             DatabaseError: a database failed.
         """
+
         async def held(number: int) -> Comparison:
             gold = await self._gold(gold_sql, number)
             if not gold.usable:
@@ -140,9 +143,19 @@ class Suite:
         return _MATCH
 
     async def outcomes(self, gold_sql: str, said_sql: str) -> tuple[Result, Result]:
-        """What both give on the database itself, for the published scores."""
+        """What both give on the database itself, for the published scores; texts may stand in double quotes."""
         gold = await self._gold(gold_sql, -1)
-        return gold.outcome, await self.database().aquery(said_sql)
+        return gold.outcome, await self.database().aquery(self.strict(said_sql))
+
+    def strict(self, sql: str) -> str:
+        """A query as this database takes it: texts in single quotes, where SQLite lets them stand in double ones."""
+        if '"' not in sql:
+            return sql
+        if self._names is None:
+            tables = self.database().schema().tables
+            columns = {column.name.lower() for table in tables for column in table.columns}
+            self._names = frozenset(columns | {table.name.lower() for table in tables})
+        return texts_in_single_quotes(sql, self._names)
 
     def close(self) -> None:
         """Close the databases and remove copies that nobody asked to keep; a second call does nothing."""
@@ -173,7 +186,7 @@ class Suite:
         return found
 
     def _run_gold(self, sql: str, number: int) -> _Gold:
-        run = self.database(number).query
+        run, sql = self.database(number).query, self.strict(sql)
         outcome = run(sql)
         if outcome.status != "ok" or outcome.truncated or not outcome.columns:
             return _Gold(outcome, None, number < 0)
