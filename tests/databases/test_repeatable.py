@@ -1,0 +1,178 @@
+"""The same query gives the same bytes in any process; a database is shared, cancelled, forked and closed safely."""
+
+import asyncio
+import hashlib
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from toolenvs import databases
+from toolenvs.databases import Database
+from toolenvs.errors import ConfigError, DatabaseError
+
+_QUERIES = [
+    "SELECT * FROM Track ORDER BY Composer, Name", "SELECT Composer, count(*) FROM Track GROUP BY Composer",
+    "SELECT DISTINCT GenreId FROM Track", "SELECT random(), Name FROM Genre ORDER BY random()",
+    "SELECT datetime('now')",
+    "SELECT count(*) FROM Track a, Track b, Track c", "SELECT nothing", "SELECT * FROM Genres", "DELETE FROM Genre",
+    "SELECT json_group_object(Name, GenreId) FROM Genre", "SELECT a.*, b.* FROM Track a, Track b",
+    "EXPLAIN QUERY PLAN SELECT * FROM Track t JOIN Genre g USING (GenreId)", "PRAGMA table_list",
+]  # fmt: skip
+_PROGRAM = """
+import sys
+from toolenvs import databases
+with databases.open(sys.argv[1], workers=1, timeout_s=60, max_steps=500_000) as database:
+    for sql in sys.argv[2:]:
+        result = database.query(sql)
+        print(repr((result.text, result.rows, result.columns, result.total_rows, result.steps, result.code)))
+    print(database.schema(samples=3))
+"""
+
+
+def _started(source: str, seed: int) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM, source, *_QUERIES],
+        env={**os.environ, "PYTHONHASHSEED": str(seed)},
+        stdout=subprocess.PIPE,
+    )
+
+
+def test_the_same_bytes_in_processes_with_other_hash_seeds(sqlite_file: Path) -> None:
+    outputs = set()
+    for first in range(0, 20, 4):  # a few at a time
+        for process in [_started(f"sqlite:///{sqlite_file}", seed) for seed in range(first, first + 4)]:
+            outputs.add(process.communicate()[0])
+            assert process.returncode == 0
+    assert len(outputs) == 1
+    assert outputs.pop().count(b"\n") == len(_QUERIES) + 1
+
+
+def test_duckdb_gives_the_same_bytes_too(duckdb_file: Path) -> None:
+    with databases.open(duckdb_file, workers=1, timeout_s=60) as one, databases.open(duckdb_file, workers=1) as other:
+        for sql in _QUERIES[:4]:
+            assert one.query(sql, one.limits).text == other.query(sql, one.limits).text == one.query(sql).text
+
+
+def test_the_file_is_the_same_after_everything(sqlite: Database, sqlite_file: Path) -> None:
+    before = hashlib.sha256(sqlite_file.read_bytes()).hexdigest()
+    for line in Path(__file__).with_name("sql_cases.jsonl").read_text("utf-8").splitlines():
+        sqlite.query(json.loads(line)["sql"], sqlite.limits.override(max_steps=100_000))
+    assert sqlite.fingerprint() == before  # type: ignore[attr-defined]
+    assert [path.name for path in sqlite_file.parent.iterdir()] == [sqlite_file.name]
+
+
+async def test_many_ask_at_once(sqlite_file: Path) -> None:
+    async with databases.open(sqlite_file, workers=2, timeout_s=60) as opened:
+        results = await asyncio.gather(*(opened.aquery(f"SELECT {n}, count(*) FROM Track") for n in range(30)))
+        assert [result.rows[0] for result in results] == [(n, 3503) for n in range(30)]
+        assert (await opened.aschema(samples=1)).table("Genre") == opened.schema(samples=1).table("Genre")
+
+
+async def test_a_cancelled_query_gives_its_place_back(sqlite_file: Path) -> None:
+    slow = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
+    async with databases.open(sqlite_file, workers=1, timeout_s=600, max_steps=2_000_000_000) as opened:
+        running = asyncio.ensure_future(opened.aquery(slow))
+        waiting = asyncio.ensure_future(opened.aquery("SELECT 1"))
+        given_up = asyncio.ensure_future(opened.aquery("SELECT 2"))
+        await asyncio.sleep(0.1)
+        for task in (given_up, running):
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        assert (await waiting).rows == ((1,),)
+        assert opened.query("SELECT 3").rows == ((3,),)
+
+
+async def test_the_event_loop_goes_on_while_a_query_hangs(sqlite_file: Path) -> None:
+    sql = "SELECT count(*) FROM Track a, Track b, Track c"
+    turns = 0
+    async with databases.open(sqlite_file, workers=1, timeout_s=0.3, max_steps=2_000_000_000) as opened:
+        running = asyncio.ensure_future(opened.aquery(sql))
+        while not running.done():
+            await asyncio.sleep(0.01)
+            turns += 1
+        assert (await running).code == "timeout"
+    assert turns > 3
+
+
+def test_threads_share_a_database(sqlite_file: Path) -> None:
+    found: list[object] = []
+    with databases.open(sqlite_file, workers=2, timeout_s=60) as opened:
+        threads = [
+            threading.Thread(target=lambda n=n: found.append(opened.query(f"SELECT {n}").rows[0][0])) for n in range(20)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(map(str, found)) == sorted(map(str, range(20)))
+
+
+def _ask(opened: Database, answers: "multiprocessing.Queue[object]") -> None:
+    answers.put(opened.query("SELECT count(*) FROM Genre").rows[0][0])
+    opened.close()
+
+
+def test_a_forked_child_asks_by_itself(sqlite_file: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    answers: multiprocessing.Queue[object] = context.Queue()
+    with databases.open(sqlite_file, workers=1, timeout_s=60) as opened:
+        child = context.Process(target=_ask, args=(opened, answers))
+        child.start()
+        assert answers.get() == 25
+        child.join()
+        assert opened.query("SELECT 1").rows == ((1,),)
+    answers.close()
+    answers.join_thread()
+
+
+def test_a_closed_database_says_so(sqlite_file: Path) -> None:
+    opened = databases.open(sqlite_file, workers=1)
+    worker = opened._pool._idle[0]._process.pid
+    opened.close()
+    opened.close()
+    assert not Path(f"/proc/{worker}").exists()
+    with pytest.raises(DatabaseError, match="closed"):
+        opened.query("SELECT 1")
+
+
+def test_processes_end_with_their_owner(sqlite_file: Path) -> None:
+    program = (
+        "import sys, os; from toolenvs import databases\n"
+        "database = databases.open(sys.argv[1], workers=1)\n"
+        "print(database._pool._idle[0]._process.pid, flush=True)\n"
+        "os._exit(0)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program, str(sqlite_file)], capture_output=True, text=True, check=True
+    )
+    while Path(f"/proc/{int(ended.stdout)}").exists():  # or the test never ends
+        time.sleep(0.05)
+
+
+def test_one_database_for_all_who_ask_alike(sqlite_file: Path) -> None:
+    one = databases.shared(sqlite_file, workers=1)
+    assert databases.shared(sqlite_file, workers=1) is one
+    assert databases.shared(sqlite_file, workers=1, seed=5) is not one
+    one.close()
+    databases.shared(sqlite_file, workers=1, seed=5).close()
+
+
+@pytest.mark.parametrize(
+    ("option", "match"),
+    [
+        ({"max_rowz": 1}, "did you mean 'max_rows'"), ({"max_rows": 0}, "positive"), ({"max_rows": 1.5}, "whole"),
+        ({"workers": 0}, "workers"), ({"memory_mb": 1}, "memory_mb"), ({"seed": -1}, "seed"), ({"now": "today"}, "now"),
+        ({"timeout_s": True}, "timeout_s"),
+    ],
+)  # fmt: skip
+def test_options_are_checked(sqlite_file: Path, option: dict[str, object], match: str) -> None:
+    with pytest.raises(ConfigError, match=match):
+        databases.open(sqlite_file, **option)
