@@ -39,7 +39,8 @@ def test_what_does_not_only_read_the_tables_is_refused(postgres: Database, sql: 
 
 
 @pytest.mark.parametrize("sql", ["SELECT 1;", "(SELECT 1)", "VALUES (1)", "SELECT 1 -- ; x",
-                                 "/* /* ; */ ; */ SELECT 1 ;;", "WITH a AS (SELECT 1) SELECT * FROM a", "SELECT 1 /* open"])  # fmt: skip
+                                 "/* /* ; */ ; */ SELECT 1 ;;",
+                                 "WITH a AS (SELECT 1) SELECT * FROM a", "SELECT 1 /* open"])  # fmt: skip
 def test_one_statement_in_any_clothes(postgres: Database, sql: str) -> None:
     result = postgres.query(sql)
     assert result.rows == ((1,),) or (sql.endswith("open") and result.code == "sql")
