@@ -31,6 +31,7 @@ _PIECES = [
     "<|begin_of_query|>a mayor<|end_of_query|>", "<|begin_of_query|>", "<|end_of_query|>", "<|begin_of_documents|>",
     "<|end_of_documents|>", "<rewrite>a mayor</rewrite>", "<rewrite_2>a town</rewrite_2>", "<rewrite>", "</rewrite>",
     "<tool_call>\n{\"name\": \"query_rag\", \"arguments\": {\"query\": \"a mayor\"}}\n</tool_call>",
+    "<sql>SELECT name FROM country LIMIT 2</sql>", "</sql>", "<solution>SELECT 1</solution>", "<observation>",
 ]  # fmt: skip
 
 
