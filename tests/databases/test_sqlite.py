@@ -20,7 +20,7 @@ _KEYWORD_STATEMENTS = [
     "ANALYZE", "REINDEX", "DROP TABLE Genre", "DROP VIEW Long", "DELETE FROM Genre", "END", "RELEASE a",
     "CREATE INDEX i ON Genre(Name)", "CREATE TABLE t(a)", "VACUUM INTO '/tmp/copy.db'", "ATTACH ':memory:' AS m",
     "WITH a AS (SELECT 1) INSERT INTO Genre SELECT 100, 'x'", "WITH a AS (SELECT 1) DELETE FROM Genre",
-    "WITH a AS (SELECT 1) UPDATE Genre SET Name = 'x'", "EXPLAIN DELETE FROM Genre", "EXPLAIN SELECT 1",
+    "WITH a AS (SELECT 1) UPDATE Genre SET Name = 'x'", "EXPLAIN DELETE FROM Genre",
     "EXPLAIN QUERY PLAN DELETE FROM Genre", "explain query plan drop table Genre",
     "INSERT INTO Words(Words) VALUES ('optimize')",
 ]  # fmt: skip
@@ -175,8 +175,11 @@ def test_a_query_that_hangs_in_one_step_is_killed(sqlite: Database, sql: str) ->
 
 
 def _ticks(pid: int) -> int:
-    """Processor time that a process has used, in hundredths of a second."""
-    return int(Path(f"/proc/{pid}/stat").read_text().split()[13])
+    """Processor time that a process has used, in hundredths of a second; a lot once it has ended."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().split()[13])
+    except OSError:
+        return 1_000_000
 
 
 def test_nobody_has_to_be_there_to_kill_a_query_that_hangs(sqlite_file: Path) -> None:
@@ -276,8 +279,9 @@ def test_memory_is_bounded(sqlite: Database) -> None:
 
 
 def test_an_answer_must_be_a_query(sqlite: Database) -> None:
-    for sql in ("EXPLAIN QUERY PLAN SELECT 1", "PRAGMA table_info(Genre)"):
+    for sql in ("EXPLAIN QUERY PLAN SELECT 1", "EXPLAIN SELECT * FROM json_each('[]')", "PRAGMA table_info(Genre)"):
         assert sqlite.query(sql).status == "ok"
+        assert "0x" not in sqlite.query(sql).text
         assert sqlite.query(sql, answer=True).code == "not_a_query"
     assert sqlite.query("SELECT 1", answer=True).status == "ok"
 

@@ -34,9 +34,14 @@ class Pool:
             DatabaseError: the database was closed, or cannot be opened again.
         """
         place = self._place()
-        worker = None
         try:
-            worker = self._ready(place.result())
+            worker = place.result()
+        except BaseException:  # an interrupt while it waited
+            if not place.cancel():
+                self._give_back(place.result())
+            raise
+        try:
+            worker = self._ready(worker)
             try:
                 return worker.exchange(message, timeout_s)
             except Gone as gone:

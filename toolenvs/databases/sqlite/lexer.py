@@ -28,8 +28,6 @@ class Lexed:
     statements: int
     first: str
     """The first word in upper case, or the first token; "" where there is none."""
-    second: str
-    """The second one."""
     parameter: str
     """The first parameter; "" where there is none."""
     unquoted: str | None
@@ -41,8 +39,7 @@ def lex(sql: str) -> Lexed:
     """Take a text apart; whatever is in it."""
     begin = end = last = 0
     statements, open_ = 0, False
-    words: list[str] = []
-    parameter = ""
+    first = parameter = ""
     quoted: list[tuple[int, int]] = []
     for match in _TOKEN.finditer(sql):
         kind = match.lastgroup
@@ -58,14 +55,12 @@ def lex(sql: str) -> Lexed:
         end = match.end()
         if statements == 1:
             last = end
-        if len(words) < 2:
-            words.append(match[0].upper())
+        first = first or match[0].upper()
         if kind == "quoted":
             quoted.append(match.span())
         elif kind == "parameter" and not parameter:
             parameter = match[0]
-    words += ["", ""]
-    return Lexed(sql[begin:last], statements, words[0], words[1], parameter, _in_backticks(sql, quoted, begin, end))
+    return Lexed(sql[begin:last], statements, first, parameter, _in_backticks(sql, quoted, begin, end))
 
 
 def _in_backticks(sql: str, quoted: list[tuple[int, int]], begin: int, end: int) -> str | None:
