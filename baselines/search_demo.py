@@ -90,10 +90,11 @@ def run(folder: Path, base: str, seed: int, tasks: int, options: list[str]) -> d
 
     lies = {"tools.search.index": str(lying_index(folder / "lies", world_of(settings)))}
     conditions = {"greedy": {}, "no_calls": NO_CALLS, "empty": {"tools.search.passage": ""}, "lying": lies}
-    shown = held_out(folder / "sft" / "model", settings, tasks)
+    shown = held_out(folder / "sft" / "model", settings, tasks, temperature=0.0)
+    result["greedy_cold_start"] = success(shown)
     for name, keys in conditions.items():
         episodes = held_out(folder / "grpo" / "model", settings, tasks, keys, temperature=float(name != "greedy"))
-        result[name] = float(np.mean([episode.success or 0.0 for episode in episodes]))
+        result[name] = success(episodes)
         if name == "greedy":
             shown = shown[: SHOWN_EPISODES // 2] + episodes[: SHOWN_EPISODES // 2]
     codec = TokenCodec(load_policy(f"{folder}/grpo/model")[1])
@@ -131,6 +132,11 @@ def held_out(
         engine = TransformersEngine(model, tokenizer)
         _, episodes = evaluate(env, engine, chosen, runner, temperature=temperature, max_turn_tokens=limit)
     return episodes
+
+
+def success(episodes: Iterable[Trajectory]) -> float:
+    """The mean."""
+    return float(np.mean([episode.success or 0.0 for episode in episodes]))
 
 
 def lying_index(folder: Path, world: World) -> Path:
