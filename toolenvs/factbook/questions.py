@@ -31,7 +31,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class _Path:
+class Path:
     """How a country is described, and what that takes."""
 
     phrase: str
@@ -40,8 +40,9 @@ class _Path:
     facts: tuple[str, ...] = ()
     queries: tuple[str, ...] = ()
 
-    def further(self, phrase: str, country: Country, passage: str, fact: str, query: str) -> "_Path":
-        return _Path(phrase, country, (*self.evidence, passage), (*self.facts, fact), (*self.queries, query))
+    def further(self, phrase: str, country: Country, passage: str, fact: str, query: str) -> "Path":
+        """One fact more, which leads to `country`."""
+        return Path(phrase, country, (*self.evidence, passage), (*self.facts, fact), (*self.queries, query))
 
 
 @functools.cache
@@ -54,30 +55,30 @@ def questions(hops: int) -> tuple[Question, ...]:
     """
     if isinstance(hops, bool) or not isinstance(hops, int) or not 1 <= hops <= MAX_HOPS:
         raise TaskError(f"a question about the Factbook takes 1 to {MAX_HOPS} hops, not {hops!r}")
-    return tuple(question for path in _paths(hops - 1) for question in _asked(path))
+    return tuple(question for path in _paths(hops - 1) for question in asked(path))
 
 
-def _paths(steps: int) -> Iterator[_Path]:
+def _paths(steps: int) -> Iterator[Path]:
     """Descriptions of countries that take `steps` facts."""
     if steps == 0:
-        yield from (_Path(country.name, country) for country in subjects())
+        yield from (Path(country.name, country) for country in subjects())
     elif steps == 1:
         yield from _described()
-        yield from _beside(_Path(country.name, country) for country in subjects())
+        yield from _beside(Path(country.name, country) for country in subjects())
     else:
         yield from _beside(_described())
 
 
-def _described() -> Iterator[_Path]:
+def _described() -> Iterator[Path]:
     for name, clue in CLUES.items():
         for value, country in named(name).items():
             if _tells(value, country.name):  # else the description gives the name away
                 continue
             phrase, query = clue.phrase.replace("{v}", value), clue.search.replace("{v}", value)
-            yield _Path("", country).further(phrase, country, holding(country, clue.field), name, query)
+            yield Path("", country).further(phrase, country, holding(country, clue.field), name, query)
 
 
-def _beside(paths: Iterator[_Path]) -> Iterator[_Path]:
+def _beside(paths: Iterator[Path]) -> Iterator[Path]:
     """The only neighbours of countries, of those that have one only."""
     for path in paths:
         neighbour = only_neighbours().get(path.country)
@@ -87,7 +88,8 @@ def _beside(paths: Iterator[_Path]) -> Iterator[_Path]:
         yield path.further(BORDER.phrase.replace("{v}", path.phrase), neighbour, passage, "neighbour", query)
 
 
-def _asked(path: _Path) -> Iterator[Question]:
+def asked(path: Path) -> Iterator[Question]:
+    """What can be asked about the country that `path` describes."""
     for name, fact in FACTS.items():
         golds = fact.read(path.country.fields.get(fact.field, ""))
         if not golds:

@@ -1,6 +1,6 @@
 """Questions about the CIA World Factbook, whose passages a retriever serves as `index = "factbook"`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from toolenvs import factbook
 from toolenvs.tasks.generated import Problem, require_whole_number
@@ -21,18 +21,20 @@ def make(*, min_hops: int = 1, max_hops: int = 2) -> Callable[[Draws], Problem]:
     require_whole_number(min_hops, "factbook: min_hops", 1, factbook.MAX_HOPS)
     require_whole_number(max_hops, "factbook: max_hops", min_hops, factbook.MAX_HOPS)
 
-    def problem(draws: Draws) -> Problem:
-        question = draws.choice(factbook.questions(draws.between(min_hops, max_hops)))
-        return Problem(
-            question=question.text,
-            answer=question.golds[0],
-            aliases=question.golds[1:],
-            extra={
-                "hops": question.hops,
-                "evidence": question.evidence,
-                "facts": question.facts,
-                "queries": question.queries,
-            },
-        )
+    return lambda draws: drawn(draws, factbook.questions(draws.between(min_hops, max_hops)))
 
-    return problem
+
+def drawn(draws: Draws, questions: Sequence[factbook.Question]) -> Problem:
+    """One of `questions`, with what it takes."""
+    question = draws.choice(questions)
+    return Problem(
+        question=question.text,
+        answer=question.golds[0],
+        aliases=question.golds[1:],
+        extra={
+            "hops": question.hops,
+            "evidence": question.evidence,
+            "facts": question.facts,
+            "queries": question.queries,
+        },
+    )
