@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from toolenvs.errors import InfrastructureError, ToolError
-from toolenvs.retrieval import Hit, Retriever, shared
+from toolenvs.retrieval import Hit
 from toolenvs.schema import at_least
 from toolenvs.tasks.task import Task
+from toolenvs.tools._index import Searcher
 from toolenvs.tools.base import ToolResult
 
 
@@ -42,7 +43,7 @@ class Options:
         at_least(1, topk=self.topk, query_chars=self.query_chars, max_queries=self.max_queries)
 
 
-class Tool:
+class Tool(Searcher):
     """A retriever that the process shares between all episodes with the same index."""
 
     name: ClassVar[str] = "search"
@@ -59,32 +60,9 @@ class Tool:
             "required": [key],
         }
 
-    def retriever(self) -> Retriever:
-        """The retriever that this process shares.
-
-        Raises:
-            RetrievalError: the index cannot be used.
-        """
-        return shared.retriever(self.options.index, self.options.backend or None)
-
-    def disagrees(self, tasks: Mapping[str, Any]) -> str | None:
-        """Why the tasks of a page cannot be answered from this index; None where nothing is known against it."""
-        return shared.disagrees(self.options.index, tasks)
-
-    async def check(self) -> None:
-        """Search once.
-
-        Raises:
-            InfrastructureError: the retriever does not work here.
-        """
-        await self.retriever().asearch(["toolenvs"], k=1)
-
     async def open(self, task: Task, *, seed: int, progress: float) -> "Session":
         """A session; it holds nothing."""
         return Session(self)
-
-    async def close(self) -> None:
-        """Nothing: the process shares the retriever and closes it when it exits."""
 
 
 class Session:
