@@ -76,6 +76,8 @@ def test_a_missing_extra_is_named(run, monkeypatch: pytest.MonkeyPatch) -> None:
         (["world:100", "--max-queued", "100"], "max_per_client = 8192 is above max_queued = 100"),
         (["world:100", "--max-batch", "0"], "max_batch must be a positive number"),
         (["world:100", "--set", "kernel"], "write KEY=VALUE"),
+        (["world:100", "--set", "kernels=numpy"], "kernels"),
+        (["factbok"], "factbok"),
     ],
 )
 def test_wrong_settings_of_a_search_server(run, options: list[str], message: str) -> None:

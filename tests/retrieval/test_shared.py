@@ -27,6 +27,13 @@ def test_tools_and_judges_share_one(cache: Path) -> None:
     assert len(shared._shared) == 1
 
 
+def test_options_make_another_one(cache: Path) -> None:
+    plain, numpy = shared.retriever("world:150", None), shared.retriever("world:150", None, kernel="numpy")
+    assert numpy is not plain
+    assert shared.retriever("world:150", None, kernel="numpy") is numpy
+    assert numpy.search(["mayor"], k=3) == plain.search(["mayor"], k=3)
+
+
 @pytest.mark.parametrize("backend", ["bm25", "boolean", "dense", "hybrid"])
 def test_a_world_has_every_backend_that_needs_no_download(cache: Path, backend: str) -> None:
     retriever = shared.retriever("world:150", backend)

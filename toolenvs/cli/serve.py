@@ -83,7 +83,7 @@ def sandbox(
 
 @app.command("search")
 def search(
-    index: Annotated[str, typer.Argument(help="An index folder, or world:PASSAGES.")],
+    index: Annotated[str, typer.Argument(help="An index folder, or a corpus by its name: factbook, world:PASSAGES.")],
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
     backend: Annotated[str, typer.Option(help="What searches.  [default: bm25]", show_default=False)] = "",
@@ -112,7 +112,6 @@ def search(
         from toolenvs.serve.search import Settings, build
 
         quick.loop_factory()
-    from toolenvs import retrieval
     from toolenvs.retrieval import shared
 
     settings = Settings(
@@ -132,10 +131,7 @@ def search(
     with contextlib.closing(run.bind(host, port)) as listener:
         if not run.is_loopback(listener):
             _warn(run.url(listener), "search here", "" if settings.token else SEARCH_TOKEN)
-        if index.startswith("world:") and not options:
-            retriever = shared.retriever(index, backend or None)
-        else:
-            retriever = retrieval.open(index, backend or None, **overrides(options))
+        retriever = shared.retriever(index, backend or None, **overrides(options))
         retriever.search([_FIRST], settings.topk)  # compiles what is compiled, and fails before it serves
         application = build(retriever, settings)
         typer.echo(f"serving {retriever.size} passages by {retriever.backend} on {run.url(listener)}")

@@ -27,22 +27,28 @@ _ABOUT_THE_WORLD = ("world", "topics", "world_answers")
 _FORM = 1
 """To be raised when worlds or their indexes change, so that none of before is used."""
 
-_shared: dict[tuple[int, str, str | None], Retriever] = {}
+_shared: dict[tuple[int, str, str | None, str], Retriever] = {}
 _lock = threading.Lock()
 
 
-def retriever(index: str, backend: str | None) -> Retriever:
+def retriever(index: str, backend: str | None, **options: Any) -> Retriever:
     """The one retriever of this process over `index`; a forked child opens its own. Closed when the process exits.
+
+    Args:
+        index: a folder, an address, or a corpus by its name: "factbook", "world:PASSAGES", "world:PASSAGES:SEED".
+        backend: as for `retrieval.open`.
+        options: the keywords of the backend's class.
 
     Raises:
         PageError: "world:..." is not of the right form.
+        ConfigError: the backend or an option is not known.
         RetrievalError: the index cannot be used.
     """
-    key = (os.getpid(), index, backend)
+    key = (os.getpid(), index, backend, repr(sorted(options.items())))
     with _lock:
         if key not in _shared:
             made = _made(index)
-            opened = retrieval.open(index, backend) if made is None else _open_made(made, backend)
+            opened = retrieval.open(index, backend, **options) if made is None else _open_made(made, backend, options)
             _shared[key] = opened
         return _shared[key]
 
@@ -85,13 +91,13 @@ def _made(index: str) -> _Made | None:
     return None if corpus is None else _Made(index, f"{index}-{corpus.form()}", corpus.passages)
 
 
-def _open_made(made: _Made, backend: str | None) -> Retriever:
+def _open_made(made: _Made, backend: str | None, options: Mapping[str, Any]) -> Retriever:
     """A retriever over a corpus in the cache; an index that is damaged is built again, once."""
     folder = _in_the_cache(made)
     if backend in ("dense", "hybrid") and not (folder / "dense").is_dir():
         _build_dense(folder)
     try:
-        return retrieval.open(folder, backend)
+        return retrieval.open(folder, backend, **options)
     except RetrievalError:
         if backend not in (None, "bm25", "boolean"):  # of the part that is built
             raise
@@ -100,7 +106,7 @@ def _open_made(made: _Made, backend: str | None) -> Retriever:
         folder.rename(away / "damaged")
     shutil.rmtree(away, ignore_errors=True)
     try:
-        return retrieval.open(_in_the_cache(made), backend)
+        return retrieval.open(_in_the_cache(made), backend, **options)
     except RetrievalError as error:
         raise RetrievalError(f"{error}; delete {folder}, and it is built again") from error
 
@@ -158,7 +164,7 @@ def _build_dense(folder: Path) -> None:
 
 
 def _close_shared() -> None:
-    for (pid, _, _), opened in _shared.items():
+    for (pid, *_), opened in _shared.items():
         if pid == os.getpid():
             opened.close()
 
