@@ -13,6 +13,7 @@
         │   └── IsolationError    no backend here reaches the configured `min_isolation`
         ├── RetrievalError    an index cannot be used, or a retriever died
         ├── DatabaseError     a database cannot be opened, or its engine died
+        ├── WebError          a recorded site cannot be used, or a browser died
         ├── JudgeError        a judge could not come to a verdict
         └── EngineError       a generation engine failed
 """
@@ -76,6 +77,10 @@ class RetrievalError(InfrastructureError):
 
 class DatabaseError(InfrastructureError):
     """A database cannot be opened, or its engine died."""
+
+
+class WebError(InfrastructureError):
+    """A recorded site cannot be used, or what fetches or shows pages died."""
 
 
 class JudgeError(InfrastructureError):

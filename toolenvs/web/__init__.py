@@ -1,0 +1,1 @@
+"""Read web pages through actions: recorded sites, the live web, a real browser."""
