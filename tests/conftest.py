@@ -1,6 +1,7 @@
 """Tokenizers of three kinds, trained on the spot from a few lines of text."""
 
 import json
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -105,6 +106,14 @@ class ChatModel(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: Any) -> None: ...
+
+
+@pytest.fixture
+def heeded_interrupts() -> Iterator[None]:
+    """Ctrl-C interrupts this process: a shell that starts the tests in the background has them ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ from toolenvs import loop
 from toolenvs.env import ToolEnv
 from toolenvs.errors import TaskError
 
+pytestmark = pytest.mark.usefixtures("heeded_interrupts")
+
 
 async def _which() -> asyncio.AbstractEventLoop:
     return asyncio.get_running_loop()

@@ -4,13 +4,14 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from toolenvs import loop
 from toolenvs.vector import ToolVectorEnv
+
+pytestmark = pytest.mark.usefixtures("heeded_interrupts")
 
 _COUNT = 3
 _NAME = f"ti{os.getpid()}"
@@ -48,14 +49,6 @@ def _interrupt_once_all_run(given_up: threading.Event) -> threading.Thread:
     thread = threading.Thread(target=watch)
     thread.start()
     return thread
-
-
-@pytest.fixture(autouse=True)
-def _heeded() -> Iterator[None]:
-    """A shell that starts the tests in the background has them ignore Ctrl-C."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("session", ["stateless", "stateful"])
