@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from toolenvs.tasks.generated import Problem, require_whole_number
 from toolenvs.tasks.seeding import Draws
-from toolenvs.world import World
-from toolenvs.world.sql import Asker, world_file
+from toolenvs.tasks.sql import problem_of
+from toolenvs.world.sql import asker
 
 MAX_PASSAGES = 20_000
 _LEVELS = 3
@@ -29,22 +29,6 @@ def make(
     require_whole_number(world, "world_sql: world", 0, 10**18 - 2)
     require_whole_number(min_level, "world_sql: min_level", 1, _LEVELS)
     require_whole_number(max_level, "world_sql: max_level", min_level, _LEVELS)
-    asker = Asker(World(passages, seed=world), world_file(passages, world), world_file(passages, world + 1))
-
-    def problem(draws: Draws) -> Problem:
-        question = asker.draw(draws, levels=(min_level, max_level))
-        return Problem(
-            question=question.text,
-            answer=question.sql,
-            extra={
-                "database": f"world:{passages}:{world}",
-                "db_id": "world",
-                "evidence": "",
-                "level": question.level,
-                "template": question.template,
-                "ordered": question.ordered,
-                "queries": (question.sql,),
-            },
-        )
-
-    return problem
+    asked = asker(passages, world)
+    database = f"world:{passages}:{world}"
+    return lambda draws: problem_of(asked.draw(draws, levels=(min_level, max_level)), database)

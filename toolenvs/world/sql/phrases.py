@@ -1,52 +1,30 @@
 """How questions speak of the tables and columns of the world."""
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
 
-from toolenvs.world.entities import Kind
+from toolenvs.tasks.sql.book import Figure, Link, Noun, Word
 
-NOUNS: Mapping[Kind, tuple[str, str]] = {
-    "country": ("country", "countries"),
-    "place": ("town", "towns"),
-    "person": ("person", "persons"),
-    "company": ("company", "companies"),
-    "work": ("work", "works"),
-    "event": ("event", "events"),
+NOUNS: Mapping[str, Noun] = {
+    "country": Noun("country", "countries"),
+    "place": Noun("town", "towns"),
+    "person": Noun("person", "persons"),
+    "company": Noun("company", "companies"),
+    "work": Noun("work", "works"),
+    "event": Noun("event", "events"),
 }
-
-
-class Figure(NamedTuple):
-    """A column with a number."""
-
-    kind: Kind
-    column: str
-    clause: str
-    """Behind "towns that": `{cmp}` is a comparison with a number."""
-    noun: str
-    """Behind "the average"."""
-    sort: Literal["amount", "year"]
-
 
 FIGURES: tuple[Figure, ...] = (
-    Figure("country", "area", "cover {cmp} square kilometres", "area", "amount"),
-    Figure("place", "population", "have {cmp} inhabitants", "population", "amount"),
-    Figure("place", "elevation", "lie {cmp} metres above the sea", "elevation", "amount"),
+    Figure("country", "area", "cover {cmp} square kilometres", "area"),
+    Figure("place", "population", "have {cmp} inhabitants", "population"),
+    Figure("place", "elevation", "lie {cmp} metres above the sea", "elevation", "measure"),
     Figure("person", "birth_year", "were born {cmp}", "year of birth", "year"),
-    Figure("company", "staff", "have a staff of {cmp}", "staff", "amount"),
+    Figure("company", "staff", "have a staff of {cmp}", "staff"),
     Figure("company", "founding_year", "were founded {cmp}", "founding year", "year"),
     Figure("work", "year", "first appeared {cmp}", "year", "year"),
-    Figure("event", "visitors", "drew {cmp} visitors", "number of visitors", "amount"),
+    Figure("event", "visitors", "drew {cmp} visitors", "number of visitors"),
     Figure("event", "year", "were held {cmp}", "year", "year"),
 )
-COMPARISONS: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "amount": (("more than {n}", ">"), ("at least {n}", ">="), ("fewer than {n}", "<"), ("at most {n}", "<=")),
-    "year": (("after {n}", ">"), ("in or after {n}", ">="), ("before {n}", "<"), ("in or before {n}", "<=")),
-}
-MOST: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "amount": (("largest", "DESC"), ("smallest", "ASC")),
-    "year": (("latest", "DESC"), ("earliest", "ASC")),
-}
-THRESHOLDS: Mapping[tuple[Kind, str], tuple[int, ...]] = {
+THRESHOLDS: Mapping[tuple[str, str], tuple[int, ...]] = {
     ("country", "area"): (100_000, 200_000, 300_000, 400_000, 500_000, 600_000, 700_000, 800_000),
     ("place", "population"): (200_000, 500_000, 1_000_000, 1_500_000, 2_000_000, 2_500_000, 3_000_000, 3_500_000),
     ("place", "elevation"): (200, 500, 800, 1_000, 1_500, 2_000, 2_500, 2_700),
@@ -59,18 +37,6 @@ THRESHOLDS: Mapping[tuple[Kind, str], tuple[int, ...]] = {
 }
 """All numbers that questions compare with: few, so that a changed copy can have rows on each."""
 
-
-class Word(NamedTuple):
-    """A column with one of a few words."""
-
-    kind: Kind
-    column: str
-    clause: str
-    """Behind "towns that"; `{w}` is the word."""
-    each: str
-    """Behind "for each"."""
-
-
 WORDS: tuple[Word, ...] = (
     Word("place", "known_for", "are known for {w}", "thing that towns are known for"),
     Word("person", "profession", "have the profession {w}", "profession"),
@@ -79,29 +45,19 @@ WORDS: tuple[Word, ...] = (
     Word("event", "sport", "are contests in {w}", "sport"),
 )
 
-
-class Link(NamedTuple):
-    """A column that refers to another table."""
-
-    kind: Kind
-    column: str
-    other: Kind
-    clause: str
-    """Behind "companies that"; `{x}` is what they refer to."""
-    role: str
-    """What the one that is referred to is: "has been {role}"."""
-
-
 LINKS: tuple[Link, ...] = (
-    Link("place", "country_id", "country", "lie in {x}", "where {s} lie"),
+    Link("place", "country_id", "country", "lie in {x}", "where {s} lie", "where {s} lies"),
     Link("place", "mayor_id", "person", "have {x} as their mayor", "the mayor of {s}"),
-    Link("person", "birthplace_id", "place", "were born in {x}", "where {s} were born"),
+    Link("person", "birthplace_id", "place", "were born in {x}", "where {s} were born", "where {s} was born"),
     Link("person", "teacher_id", "person", "were taught by {x}", "the teacher of {s}"),
     Link("person", "employer_id", "company", "worked for {x}", "the employer of {s}"),
     Link("company", "founder_id", "person", "were founded by {x}", "the founder of {s}"),
-    Link("company", "headquarters_id", "place", "have their headquarters in {x}", "where {s} have their headquarters"),
+    Link(
+        "company", "headquarters_id", "place", "have their headquarters in {x}", "where {s} have their headquarters",
+        "where {s} has its headquarters",
+    ),
     Link("work", "creator_id", "person", "were made by {x}", "the author of {s}"),
-    Link("work", "setting_id", "place", "are set in {x}", "where {s} are set"),
-    Link("event", "venue_id", "place", "were held in {x}", "where {s} were held"),
+    Link("work", "setting_id", "place", "are set in {x}", "where {s} are set", "where {s} is set"),
+    Link("event", "venue_id", "place", "were held in {x}", "where {s} were held", "where {s} was held"),
     Link("event", "winner_id", "person", "were won by {x}", "the winner of {s}"),
-)
+)  # fmt: skip

@@ -1,13 +1,13 @@
 """The world as tables: one for each kind of entity, its links as references, its other facts as columns."""
 
-import contextlib
-import os
 import re
 import sqlite3
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from toolenvs.errors import TaskError
+from toolenvs.tasks.sql import files
 from toolenvs.world.entities import FIGURES, KINDS, RELATIONS, WORDS, Key, Kind
 from toolenvs.world.world import World
 
@@ -38,22 +38,20 @@ def write(world: World, path: Path) -> None:
     Raises:
         TaskError: the world is too large.
     """
+    files.write(path, partial(_fill, _sized(world)))
+
+
+def _sized(world: World) -> World:
     if len(world) > MAX_PASSAGES:
         raise TaskError(f"a world's database has at most {MAX_PASSAGES} entities, not {len(world)}")
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.unlink(missing_ok=True)
-    try:
-        with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as base:
-            base.execute("PRAGMA journal_mode = OFF")
-            base.execute("BEGIN")
-            for kind in KINDS:
-                base.execute(schema(kind))
-                places = ", ".join("?" * len(columns(kind)))
-                base.executemany(f"INSERT INTO {kind} VALUES ({places})", _rows(world, kind))
-            base.execute("COMMIT")
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+    return world
+
+
+def _fill(world: World, base: sqlite3.Connection) -> None:
+    for kind in KINDS:
+        base.execute(schema(kind))
+        places = ", ".join("?" * len(columns(kind)))
+        base.executemany(f"INSERT INTO {kind} VALUES ({places})", _rows(world, kind))
 
 
 def _rows(world: World, kind: Kind) -> Iterator[tuple[int | str, ...]]:
@@ -71,16 +69,9 @@ def world_file(passages: int = 1_000, seed: int = 0) -> Path:
     Raises:
         TaskError: there is no world of that size, or the cache cannot be written.
     """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "toolenvs" / "databases"
-    path = cache / f"world-{passages}-{seed}-{_FORM}.sqlite"
-    if not path.is_file():
-        world = World(passages, seed=seed)
-        try:
-            cache.mkdir(parents=True, exist_ok=True)
-            write(world, path)
-        except (OSError, sqlite3.OperationalError) as error:
-            raise TaskError(f"{path}: cannot be written ({error}); set XDG_CACHE_HOME to a folder with room") from error
-    return path
+    return files.cached(
+        f"world-{passages}-{seed}-{_FORM}", lambda base: _fill(_sized(World(passages, seed=seed)), base)
+    )
 
 
 def named_file(name: str) -> Path | None:
