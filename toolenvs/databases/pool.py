@@ -1,4 +1,8 @@
-"""The processes of one database: lent to one query at a time, started when first needed, and replaced when killed."""
+"""The processes of one database: lent to one query at a time, started when first needed, and replaced when killed.
+
+Sets of questions are about hundreds of databases: of the processes that wait, over all databases, the one that has
+waited longest is ended as soon as there are more than `MAX_IDLE`.
+"""
 
 import asyncio
 import os
@@ -9,6 +13,9 @@ from typing import Any
 
 from toolenvs.databases.worker import Gone, Worker
 from toolenvs.errors import DatabaseError
+
+MAX_IDLE = 64
+"""Processes of all databases that wait for a query."""
 
 
 class Pool:
@@ -90,7 +97,9 @@ class Pool:
                 raise DatabaseError("this database is closed: open it again")
             if self._lent < self._size:
                 self._lent += 1
-                place.set_result(self._idle.pop() if self._idle else None)
+                idle = self._idle.pop() if self._idle else None
+                _idle_anywhere.remove(idle)
+                place.set_result(idle)
             else:
                 self._waiting.append(place)
         return place
@@ -104,6 +113,7 @@ class Pool:
 
     def _give_back(self, worker: Worker | None) -> None:
         usable = worker is not None and worker.channel.fileno() >= 0
+        too_many: list[tuple[Worker, Pool]] = []
         with self._lock:
             while self._waiting:
                 place = self._waiting.popleft()
@@ -113,9 +123,12 @@ class Pool:
             self._lent -= 1
             if usable and worker is not None and not self._closed:
                 self._idle.append(worker)
-                return
+                too_many = _idle_anywhere.add(worker, self)
+                worker = None
         if usable and worker is not None:
             worker.kill()
+        for longest, pool in too_many:
+            pool._retire(longest)
 
     def close(self) -> None:
         """End the processes that no query uses now, and the others as they come back."""
@@ -128,7 +141,51 @@ class Pool:
             self._closed = True
             idle, self._idle = self._idle, []
         for worker in idle:
+            _idle_anywhere.remove(worker)
             worker.kill()
+
+    def _retire(self, worker: Worker) -> None:
+        """End a process, unless it was lent in the meantime."""
+        with self._lock:
+            if worker not in self._idle:
+                return
+            self._idle.remove(worker)
+        worker.kill()
+
+
+class _Idle:
+    """The processes of all pools that wait, in the order in which they began to. It asks no pool for its lock."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # a pool may be collected, and so closed, while this thread holds it
+        self._pools: dict[Worker, Pool] = {}
+
+    def add(self, worker: Worker, pool: Pool) -> list[tuple[Worker, Pool]]:
+        """Note one; give those that are too many by now."""
+        with self._lock:
+            self._pools[worker] = pool
+            late = list(self._pools.items())[: max(len(self._pools) - MAX_IDLE, 0)]
+            for longest, _ in late:
+                self._pools.pop(longest, None)
+            return late
+
+    def remove(self, worker: Worker | None) -> None:
+        """Forget one, if it is known."""
+        if worker is not None:
+            with self._lock:
+                self._pools.pop(worker, None)
+
+
+_idle_anywhere = _Idle()
+
+
+def _forget() -> None:
+    """A forked child leaves the parent's processes alone, and another thread may have held the lock."""
+    global _idle_anywhere
+    _idle_anywhere = _Idle()
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 __all__ = ["Gone", "Pool"]
