@@ -1,0 +1,58 @@
+"""What one episode of browsing may use."""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from toolenvs.errors import ConfigError, did_you_mean
+
+MOST = 2**31 - 1
+"""Of any limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one episode of browsing may use."""
+
+    timeout_s: float = 10.0
+    """Wall-clock deadline of an action, redirects included; waiting for the pace does not count."""
+    max_body_bytes: int = 2_000_000
+    """Kept of one page, decompressed, and read of it from the wire; the rest is cut, and the page says so."""
+    max_redirects: int = 5
+    """Hops that an action follows."""
+    max_total_bytes: int = 64_000_000
+    """Bytes that an episode may load from the network or an application. What a store holds costs nothing."""
+    max_pages: int = 10_000
+    """Pages, and states of pages, that an episode may keep: each has its cursor for good."""
+    max_view_chars: int = 8_000
+    """Characters of the lines that one view shows; tokens, where the browser was given a count of tokens."""
+    max_hits: int = 50
+    """Found lines that are shown; all are counted."""
+    max_hit_chars: int = 240
+    """Characters shown of one found line."""
+    max_results: int = 10
+    """Pages that a search lists."""
+    max_form_bytes: int = 65_536
+    """Of the fields that a form sends, encoded."""
+    pace_s: float = 1.0
+    """Live web: least time between two requests of an episode to one host; robots.txt may ask for more."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            least = 0 if field.name in ("pace_s", "max_redirects") else 1e-9
+            if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= MOST:
+                raise ConfigError(f"web: {field.name} must be a positive number, not {value!r} (at most {MOST})")
+            if not field.name.endswith("_s") and not isinstance(value, int):
+                raise ConfigError(f"web: {field.name} must be a whole number, not {value!r}")
+
+    def override(self, **options: Any) -> "Limits":
+        """These limits with some replaced.
+
+        Raises:
+            ConfigError: an option is unknown or no positive number.
+        """
+        known = {field.name for field in fields(self)}
+        for name in options:
+            if name not in known:
+                raise ConfigError(f"web: no limit {name!r}; {did_you_mean(name, known)}")
+        return replace(self, **options)

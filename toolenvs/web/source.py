@@ -1,0 +1,146 @@
+"""Where the pages of a browser come from: what its episodes share, and the rules that hold there."""
+
+import threading
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+import httpx
+
+from toolenvs.web.content_types import shown_as
+from toolenvs.web.document import Document
+from toolenvs.web.faults import Fault
+from toolenvs.web.fetch import Fetched, Fetcher, Request
+from toolenvs.web.limits import Limits
+from toolenvs.web.render import render
+from toolenvs.web.urls import Url
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A page that an action led to."""
+
+    document: Document
+    fragment: str = ""
+    """The anchor that it opens at; "" for the top."""
+    http_status: int | None = None
+    truncated: bool = False
+    same_page: bool = False
+    """Whether it is the present page in a new state."""
+
+
+class Source(ABC):
+    """Where pages come from. Safe to share between episodes, threads and event loops."""
+
+    waits: ClassVar[bool] = True
+    """Whether loading may wait, and so has a deadline; False: every page is there at once."""
+    live: ClassVar[bool] = False
+    """Whether it is the live web: robots.txt and the pace hold."""
+    posts: ClassVar[bool] = False
+    """Whether forms may be sent with POST."""
+    forks: bool = True
+    """Whether an episode can be forked: whether nothing of it is kept behind the transport, or `fork` copies it."""
+    home: str = ""
+    """Where an episode may begin; "" for nowhere in particular."""
+
+    @abstractmethod
+    def transport(self, limits: Limits) -> httpx.AsyncBaseTransport:
+        """What one episode loads through."""
+
+    def check(self, url: Url) -> None:
+        """That an address may be asked for.
+
+        Raises:
+            Fault: blocked.
+        """
+        return
+
+    def fault(self, error: Exception) -> Fault | None:
+        """What an exception of the transport means to the reader; None where it is not the page's doing."""
+        return None
+
+    async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a load where the transport lives."""
+        return await coroutine
+
+    async def load(self, fetcher: Fetcher, request: Request) -> Loaded:
+        """The page that a request leads to, rendered.
+
+        Raises:
+            Fault: there is none; says why.
+            WebError: the source itself failed.
+        """
+        return rendered(await self.run(fetcher.fetch(request)))
+
+    async def search(self, query: str, k: int) -> Document | None:
+        """A page of links to what a query finds, at most `k` pages; None where the source has no search."""
+        return None
+
+    def fork(self) -> "Source":
+        """What a forked episode loads from: this one, or a copy where it keeps the episode's state."""
+        return self
+
+    def end(self, transport: httpx.AsyncBaseTransport) -> None:
+        """Close what an episode loaded through."""
+        return
+
+    def close(self) -> None:
+        """Let go of what the episodes share; a second call does nothing."""
+        return
+
+
+def rendered(fetched: Fetched) -> Loaded:
+    """A page as lines.
+
+    Raises:
+        Fault: unsupported_type.
+    """
+    url = fetched.url
+    try:
+        kind = shown_as(fetched.content_type, fetched.body)
+    except Fault as fault:
+        fault.url, fault.http_status = url.text, fetched.http_status
+        raise
+    document = render(fetched.body, url=url.text, content_type=kind)
+    truncated = fetched.truncated or bool(document.truncated)
+    return Loaded(document, url.fragment, fetched.http_status, truncated)
+
+
+class Rendered:
+    """Rendered pages of a source that never changes, the least used dropped; any thread may use it."""
+
+    def __init__(self, max_chars: int) -> None:
+        """Keep pages of about `max_chars` characters together."""
+        self._max_chars = max_chars
+        self._chars = 0
+        self._pages: OrderedDict[str, tuple[Loaded, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, url: str) -> Loaded | None:
+        """The page of an address; None where it is not kept."""
+        with self._lock:
+            kept = self._pages.get(url)
+            if kept is None:
+                return None
+            self._pages.move_to_end(url)
+            return kept[0]
+
+    def put(self, url: str, page: Loaded) -> None:
+        """Keep a page."""
+        document = page.document
+        size = sum(map(len, document.lines)) + 100 * (len(document.lines) + len(document.links)) + 1_000
+        with self._lock:
+            if url in self._pages:
+                return
+            self._pages[url] = page, size
+            self._chars += size
+            while self._chars > self._max_chars and len(self._pages) > 1:
+                _, (_, dropped) = self._pages.popitem(last=False)
+                self._chars -= dropped
+
+    def __len__(self) -> int:
+        return len(self._pages)
