@@ -8,12 +8,12 @@ then it does not believe the result. What a policy learns from it is the protoco
 import re
 from dataclasses import dataclass
 
-from toolenvs.blueprint import Blueprint
-from toolenvs.errors import ConfigError, TaskError
+from toolenvs.errors import TaskError
 from toolenvs.protocols.base import Call
-from toolenvs.rollout.agent import Action, Request
+from toolenvs.rollout.agent import Request
 from toolenvs.tasks.seeding import Draws
 from toolenvs.tasks.task import Task
+from toolenvs.train.tiny.acting import Script
 
 TOOL_PERCENT = 65
 """Demonstrations that call the interpreter."""
@@ -66,39 +66,16 @@ class Demonstration:
         return result.strip() if self.believes and _NUMBER.fullmatch(result.strip()) else self.guess
 
 
-class Demonstrator:
-    """An agent that acts out demonstrations, as if it had sampled their tokens; its log-probabilities are 0.
+class Demonstrator(Script):
+    """Acts out demonstrations: a call in the first turn of most episodes, else an answer."""
 
-    Args:
-        blueprint: the environment, whose protocol and tokenizer it writes with.
-        seed: of what it does.
-
-    Raises:
-        ConfigError: the blueprint has no tokenizer, or one without an end-of-text token.
-    """
-
-    def __init__(self, blueprint: Blueprint, seed: int) -> None:
-        if blueprint.codec is None or getattr(blueprint.codec.tokenizer, "eos_token_id", None) is None:
-            raise ConfigError(
-                "demonstrations need an environment that was built with a tokenizer that has an EOS token"
-            )
-        self._protocol = blueprint.protocol
-        self._codec = blueprint.codec
-        self._end: int = blueprint.codec.tokenizer.eos_token_id
-        self._seed = seed
-
-    async def act(self, request: Request) -> Action:
-        """A call in the first turn of most episodes, else an answer and the end of the text."""
+    def write(self, request: Request) -> tuple[str, bool]:
+        """See `Script`."""
         demonstration = Demonstration.of(request.task, self._seed)
         if request.turn == 1 and demonstration.program is not None:
-            ids = self._codec.encode(self._protocol.write_call(Call("python", {"code": demonstration.program})))
-        else:
-            answer = demonstration.answer(request.last_result)
-            ids = [*self._codec.encode(self._protocol.write_answer(f"\\boxed{{{answer}}}")), self._end]
-        return Action(ids=tuple(ids), logprobs=(0.0,) * len(ids))
-
-    def release(self, key: str) -> None:
-        """Nothing is kept."""
+            return self._protocol.write_call(Call("python", {"code": demonstration.program})), False
+        answer = demonstration.answer(request.last_result)
+        return self._protocol.write_answer(f"\\boxed{{{answer}}}"), True
 
 
 def _spoilt(program: str, draws: Draws) -> str:

@@ -8,12 +8,12 @@ the passage than the one that was asked for.
 import re
 from dataclasses import dataclass
 
-from toolenvs.blueprint import Blueprint
-from toolenvs.errors import ConfigError, TaskError
+from toolenvs.errors import TaskError
 from toolenvs.protocols.base import Call
-from toolenvs.rollout.agent import Action, Request
+from toolenvs.rollout.agent import Request
 from toolenvs.tasks.seeding import Draws
 from toolenvs.tasks.task import Task
+from toolenvs.train.tiny.acting import Script
 from toolenvs.world.questions import UNKNOWN
 
 SEARCH_PERCENT = 65
@@ -69,43 +69,18 @@ class SearchDemonstration:
         return Draws("misread", task.id).choice(spans) if spans else UNKNOWN
 
 
-class SearchDemonstrator:
-    """An agent that acts out these demonstrations, as if it had sampled their tokens; its log-probabilities are 0.
+class SearchDemonstrator(Script):
+    """Acts out these demonstrations: searches in the first turns of most episodes, then an answer."""
 
-    Args:
-        blueprint: the environment, whose protocol, tasks and tokenizer it writes with.
-        seed: of what it does.
-
-    Raises:
-        ConfigError: the blueprint has no tokenizer, or one without an end-of-text token.
-    """
-
-    def __init__(self, blueprint: Blueprint, seed: int) -> None:
-        if blueprint.codec is None or getattr(blueprint.codec.tokenizer, "eos_token_id", None) is None:
-            raise ConfigError(
-                "demonstrations need an environment that was built with a tokenizer that has an EOS token"
-            )
-        self._blueprint = blueprint
-        self._codec = blueprint.codec
-        self._end: int = blueprint.codec.tokenizer.eos_token_id
-        self._seed = seed
-
-    async def act(self, request: Request) -> Action:
-        """A search in the first turns of most episodes, else an answer and the end of the text."""
+    def write(self, request: Request) -> tuple[str, bool]:
+        """See `Script`."""
         demonstration = SearchDemonstration.of(request.task, self._seed)
-        protocol = self._blueprint.protocol
         if request.turn <= len(demonstration.queries):
             query = demonstration.queries[request.turn - 1]
-            ids = self._codec.encode(protocol.write_call(Call("search", {"query": f" {query} "})))
-        else:
-            task = request.task
-            answer = self._guess(task) if demonstration.guesses else demonstration.answer(task, request.last_result)
-            written = protocol.write_answer(answer).replace("\n", " ")  # as the page's prompt shows it
-            ids = [*self._codec.encode(written), self._end]
-        return Action(ids=tuple(ids), logprobs=(0.0,) * len(ids))
-
-    def release(self, key: str) -> None:
-        """Nothing is kept."""
+            return self._protocol.write_call(Call("search", {"query": f" {query} "})), False
+        task = request.task
+        answer = self._guess(task) if demonstration.guesses else demonstration.answer(task, request.last_result)
+        return self._protocol.write_answer(answer).replace("\n", " "), True  # as the page's prompt shows it
 
     def _guess(self, task: Task) -> str:
         """The gold of another task that asks for the same fact."""
