@@ -21,6 +21,7 @@ from toolenvs.tools.base import Tool
 
 _BAD_GOLDS = ("error", "drop", "keep")
 _SHOWN_FAILURES = 5
+_TAG = re.compile(r"</?[\w-]+>")
 
 
 class Blueprint:
@@ -63,7 +64,8 @@ class Blueprint:
         self._check_names()
         self._tasks: TaskSet | None = None
         special = self.codec.special_texts if self.codec else ()
-        self.markers = tuple(dict.fromkeys((*self.protocol.markers, *special)))
+        noted = _TAG.findall(page.budget.turns_left)
+        self.markers = tuple(dict.fromkeys((*self.protocol.markers, *special, *noted)))
         """Strings that are neutralised in whatever comes from outside."""
         self._checked = False
         least = self.protocol.observation(None, page.budget.ellipsis)
@@ -75,7 +77,9 @@ class Blueprint:
     def _frame_length(self) -> int:
         """Most characters that can stand around a tool's feedback: a stop string, the turn's end, a budget note."""
         stop = max(map(len, self.protocol.stop), default=0)
-        return stop + len(self.protocol.turn_end) + len(self.page.budget.notice) + 2
+        budget = self.page.budget
+        note = max(len(budget.notice), len(budget.turns_left.replace("{turns}", str(budget.max_turns))))
+        return stop + len(self.protocol.turn_end) + note + 2
 
     def _check_names(self) -> None:
         """Hold what the page's tables say of one another against what there is."""

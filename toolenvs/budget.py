@@ -29,6 +29,8 @@ class Limits:
     """Tokens that the policy may sample in one turn. Token limits bind where the episode knows a tokenizer."""
     max_response_tokens: int | None = None
     """Tokens after the prompt, the environment's included. An observation that just fits is kept."""
+    max_input_tokens: int | None = None
+    """Tokens that the policy is given to read for a turn, from the prompt on. An observation that just fits is kept."""
     max_turn_chars: int | None = None
     """Characters that the policy may write in one turn."""
     max_observation_tokens: int | None = None
@@ -52,6 +54,8 @@ class Limits:
     left."""
     notice: str = "No {what} left. Give the final answer now."
     """The note of `notice`; `{what}` is the spent limit."""
+    turns_left: str = ""
+    """A note at the end of every other observation, inside its wrapper; `{turns}` is how many turns are left."""
 
     def __post_init__(self) -> None:
         at_least(
@@ -59,6 +63,7 @@ class Limits:
             max_turns=self.max_turns,
             max_turn_tokens=self.max_turn_tokens,
             max_response_tokens=self.max_response_tokens,
+            max_input_tokens=self.max_input_tokens,
             max_calls=self.max_calls,
             max_turn_chars=self.max_turn_chars,
             max_observation_tokens=self.max_observation_tokens,
@@ -98,6 +103,7 @@ class Meter:
         self.calls_per_tool: dict[str, int] = {}
         self.response_chars = 0
         self.response_tokens = 0
+        self.prompt_tokens = 0
         self.turn_tokens = 0
         self.observation_chars = 0
         self.grace = False
@@ -162,6 +168,9 @@ class Meter:
         for tool, limit in limits.max_calls_per_tool.items():
             used = self.calls_per_tool.get(tool, 0)
             usage[f"calls_{tool}"] = Usage(used, _left(used, limit))
+        if limits.max_input_tokens is not None:
+            used = self.prompt_tokens + self.response_tokens
+            usage["input_tokens"] = Usage(used, _left(used, limits.max_input_tokens))
         elapsed_s = self.elapsed_s
         usage["seconds"] = Elapsed(elapsed_s, _left(elapsed_s, limits.deadline_s))
         return usage

@@ -94,6 +94,8 @@ class Episode:
         self.meter = Meter(blueprint.page.budget)
         self.prompt_messages = blueprint.prompt_messages(task)
         self.transcript = Transcript((Segment(Author.PROMPT, blueprint.render_prompt(task)),))
+        if self.meter.limits.max_input_tokens is not None:
+            self.meter.prompt_tokens = blueprint.count(self.prompt, verbatim=False)
         self.ending: str | None = None
         self.verdict: Verdict | None = None
         self._answer: str | None = None
@@ -321,7 +323,7 @@ class Episode:
         if self.meter.turns_spent and limits.when_spent in ("end", "truncate"):
             return await self._finish(written, ending="turns", calls=calls, malformed=malformed)
         feedback: list[Segment] = []
-        note = limits.notice.replace("{what}", "turns") if self._last_turn_is_noticed else ""
+        note = limits.notice.replace("{what}", "turns") if self._last_turn_is_noticed else self._turns_left
         if protocol.turn_end and not (written and written[-1].text.rstrip("\n").endswith(protocol.turn_end)):
             feedback.append(Segment(Author.HARNESS, protocol.turn_end, turn))
         author = Author.TOOL if calls and calls[0].status != "refused" else Author.HARNESS
@@ -348,6 +350,14 @@ class Episode:
             self.transcript, fault = before, _fault(error)
             return await self._finish(written, ending="infrastructure", calls=calls, fault=fault)
         return Turn(observation=shown, segments=added, calls=calls, reward_terms=terms)
+
+    @property
+    def _turns_left(self) -> str:
+        """The page's note on how many turns are left; "" where it has none."""
+        limits = self.meter.limits
+        if limits.max_turns is None:
+            return ""
+        return limits.turns_left.replace("{turns}", str(max(limits.max_turns - self.meter.turns, 0)))
 
     @property
     def _last_turn_is_noticed(self) -> bool:
@@ -396,6 +406,7 @@ class Episode:
             said=tuple(self._said),
             ending=self.ending,
             calls=self.meter.calls,
+            arguments=tuple(call.arguments for call in self._called),
             malformed=malformed,
             verdict=self.verdict,
         )
@@ -416,9 +427,12 @@ class Episode:
         self.meter.response_tokens += tokens
 
     def _fits(self, tokens: int) -> bool:
-        """True where feedback of that many tokens fits the response; one that fits exactly is kept."""
-        limit = self.meter.limits.max_response_tokens
-        return limit is None or self.meter.response_tokens + tokens <= limit
+        """True where feedback of that many tokens fits response and input; one that fits exactly is kept."""
+        limits, used = self.meter.limits, self.meter.response_tokens + tokens
+        given = limits.max_input_tokens
+        return (limits.max_response_tokens is None or used <= limits.max_response_tokens) and (
+            given is None or self.meter.prompt_tokens + used <= given
+        )
 
     def _too_long(self) -> bool:
         limits, meter = self.meter.limits, self.meter

@@ -1,5 +1,6 @@
 """Which database a task is about: its file, or one with a name that is made when it is first asked for."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from toolenvs.errors import TaskError
@@ -7,32 +8,71 @@ from toolenvs.tasks.task import Task
 from toolenvs.world import sql as world
 
 _ENDINGS = (".sqlite", ".db", ".sqlite3")
+_ROOTS = {"synsql": "SynSQL-2.5M/databases", "spider": "spider/database", "bird": "bird/train/train_databases"}
+"""Where OmniSQL's data, which SkyRL-SQL is trained on, have the databases of a set: below one folder for all sets."""
 
 
 def source_of(task: Task, *, folder: str = "", default: str = "") -> Path:
     """The SQLite file of a task.
 
     Args:
-        task: names it in `extra["database"]`, a file or "world:PASSAGES[:SEED]", or in `extra["db_id"]`.
-        folder: where `db_id` is a folder with a file of the same name, as BIRD and Spider have it.
-        default: what stands for `extra["database"]` where the task has none.
+        task: names it in `extra["database"]`, a file or "world:PASSAGES[:SEED]", or in `extra["db_id"]`; a file that is
+            not there is looked for by `db_id` too.
+        folder: where `db_id` is a folder with a file of the same name, as BIRD and Spider have it; or OmniSQL's folder
+            of all sets, for tasks whose `extra["data"]` says which.
+        default: what tasks that name none are about.
 
     Raises:
         TaskError: the task names none, or it is not there.
     """
-    named, identity = task.extra.get("database") or default, task.extra.get("db_id")
-    if not named and folder and isinstance(identity, str):
-        tried = [Path(folder) / identity / f"{identity}{ending}" for ending in _ENDINGS]
-        found = next((path for path in tried if path.is_file()), None)
-        if found is None:
-            raise TaskError(f"task {task.id!r}: its database {tried[0]} is not there; is {folder!r} the right folder?")
-        return found
-    if not isinstance(named, str) or not named:
+    name = name_of(task, folder=folder, default=default)
+    return made(name) or Path(name)
+
+
+def made(name: str) -> Path | None:
+    """The file of a database that is made, and so lies among all others that are; None for the name of a file.
+
+    Raises:
+        TaskError: it cannot be made.
+    """
+    return world.named_file(name)
+
+
+def name_of(task: Task, *, folder: str = "", default: str = "") -> str:
+    """The database of a task: the path of a file that is there, or the name of one that is made. As `source_of`.
+
+    Raises:
+        TaskError: the task names none, or it is not there.
+    """
+    own, identity = task.extra.get("database"), task.extra.get("db_id")
+    tried: list[Path] = []
+    if isinstance(own, str) and own:
+        if made(own) or Path(own).is_file():
+            return own
+        tried.append(Path(own))
+    if folder and isinstance(identity, str):
+        places = list(_places(Path(folder), identity, str(task.extra.get("data") or "")))
+        found = next((place for place in places if place.is_file()), None)
+        if found is not None:
+            return str(found)
+        tried += places[:1]
+    if tried:
+        there = " nor ".join(map(str, tried))
+        hint = f"; is {folder!r} the right folder?" if folder else ", and no folder of databases is given"
+        raise TaskError(f"task {task.id!r}: its database {there} is not there{hint}")
+    elsewhere = isinstance(identity, str) and bool(default) and made(default) is not None  # asks about its own
+    if not default or elsewhere:
         raise TaskError(
             f"task {task.id!r} does not say which database it is about: load the set's folder instead of one file, "
             "or give the folder of the databases"
         )
-    made = world.named_file(named)
-    if made is None and not Path(named).is_file():
-        raise TaskError(f"task {task.id!r}: its database {named} is not there")
-    return made or Path(named)
+    if made(default) is None and not Path(default).is_file():
+        raise TaskError(f"task {task.id!r}: its database {default} is not there")
+    return default
+
+
+def _places(folder: Path, identity: str, data: str) -> Iterator[Path]:
+    """Where the database of that id may be."""
+    for root in (folder, *([folder / _ROOTS[data]] if data in _ROOTS else [])):
+        for ending in _ENDINGS:
+            yield root / identity / f"{identity}{ending}"

@@ -1,6 +1,8 @@
 """What a judge and a reward term may look at."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from toolenvs.rewards.verdict import Verdict
 from toolenvs.tasks.task import Task
@@ -21,6 +23,8 @@ class Moment:
     """Why the episode ended; None while it runs."""
     calls: int
     """Tool calls run so far."""
+    arguments: tuple[Mapping[str, Any], ...] = ()
+    """What each of these calls was given, in order."""
     malformed: bool
     """True where this turn attempted a call that could not be read."""
     verdict: Verdict | None = None

@@ -1,7 +1,6 @@
 """The judge that searches: the policy's answer is a query, and what it is worth is what it finds (DeepRetrieval).
 
-A response is sound where `<think>`, `</think>`, `<answer>` and `</answer>` stand in it once each, in that order. The
-answer is a JSON object with the query. Only what the policy wrote is read, and a `<think>` that ends a rendered prompt.
+The answer is a JSON object with the query; see `toolenvs.rewards.json_answer` for the form of a response.
 """
 
 import json
@@ -12,6 +11,7 @@ from typing import Any, Literal
 
 from toolenvs.errors import RetrievalError, TaskError
 from toolenvs.retrieval import Hit
+from toolenvs.rewards.json_answer import is_sound, members, response
 from toolenvs.rewards.moment import Moment
 from toolenvs.rewards.retrieval import dates, first_hit, ndcg, recall
 from toolenvs.rewards.retrieval.judging import SearchJudge
@@ -21,7 +21,6 @@ from toolenvs.rewards.verdict import Reason
 from toolenvs.schema import at_least
 from toolenvs.tasks.task import Task
 
-_TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 _HELD_OUT = ("test", "val")
 
 
@@ -87,7 +86,7 @@ class Judge(SearchJudge):
         """
         started_s = perf_counter()
         measure = self._measure_of(moment.task)
-        query, sound = self._query(moment.answer), float(is_sound(_response(moment)))
+        query, sound = self._query(moment.answer), float(is_sound(response(moment)))
         by = self._options.measure
         if query is None:
             return Searched(False, Reason.NO_ANSWER, moment.answer, score=0.0, by=by, format=sound)
@@ -109,11 +108,7 @@ class Judge(SearchJudge):
 
     def _query(self, answer: str | None) -> str | None:
         """The query in an answer; None where none can be read."""
-        try:
-            read = json.loads(answer or "")
-        except (ValueError, RecursionError):
-            return None
-        query = read.get(self._options.key) if isinstance(read, dict) else None
+        query = members(answer).get(self._options.key)
         return query[: self._options.query_chars] if isinstance(query, str) and query.strip() else None
 
     def _measure_of(self, task: Task) -> Any:
@@ -147,15 +142,3 @@ class Judge(SearchJudge):
         if len(rankings) != 1:
             raise RetrievalError(f"the retriever answered 1 query with {len(rankings)} lists")
         return rankings[0]
-
-
-def is_sound(response: str) -> bool:
-    """Whether the four tags stand in a response once each, in order."""
-    places = [response.find(tag) for tag in _TAGS]
-    return places[0] >= 0 and places == sorted(places) and all(response.count(tag) == 1 for tag in _TAGS)
-
-
-def _response(moment: Moment) -> str:
-    """What the policy wrote, behind the `<think>` that a rendered prompt may have opened for it."""
-    opened = moment.task.rendered and moment.transcript.segments[0].text.rstrip().endswith(_TAGS[0])
-    return (_TAGS[0] if opened else "") + moment.transcript.policy_text()

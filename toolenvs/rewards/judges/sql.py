@@ -1,19 +1,23 @@
-"""The SQL judge as a page uses it: the policy's query runs beside the task's gold, and their results are compared."""
+"""The SQL judge as a page uses it: the policy's query runs beside the task's gold, and their results are compared.
+
+Both only read, each by itself: what one does is nothing to the other, and nothing to the file.
+"""
 
 import atexit
 import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Literal
 
 from toolenvs.databases import ddl
-from toolenvs.databases.sources import source_of
+from toolenvs.databases.sources import made, name_of
 from toolenvs.errors import DatabaseError, TaskError
 from toolenvs.rewards import sql
+from toolenvs.rewards.json_answer import members
 from toolenvs.rewards.moment import Moment
 from toolenvs.rewards.sql.boundaries import Boundary
 from toolenvs.rewards.sql.ran import Ran
@@ -24,6 +28,9 @@ from toolenvs.tasks.task import Task
 from toolenvs.world.sql import NAME, THRESHOLDS
 
 _FENCED = re.compile(r"```(?:sql|sqlite)?[^\S\n]*\n(.*?)```", re.DOTALL | re.IGNORECASE)
+Metric = Literal[
+    "careful", "bird_ex", "skyrl_set", "spider_test_suite", "deepretrieval", "deepretrieval_bird", "intercode"
+]
 _WORLD = tuple(Boundary(column, value) for (_, column), values in THRESHOLDS.items() for value in values)
 
 
@@ -31,20 +38,23 @@ _WORLD = tuple(Boundary(column, value) for (_, column), values in THRESHOLDS.ite
 class Options:
     """The keys of `[judge]`, name "sql"."""
 
-    metric: Literal[
-        "careful", "bird_ex", "skyrl_set", "spider_test_suite", "deepretrieval", "deepretrieval_bird", "intercode"
-    ] = "careful"
+    metric: Metric = "careful"
     """How results are compared; see `toolenvs.rewards.sql`. "spider_test_suite" runs the queries on every database that
-    lies beside the task's own."""
+    lies beside the task's own; one that is made has no neighbours, and its changed copies
+    stand for them."""
+    by_source: Mapping[str, Metric] = field(default_factory=dict)
+    """Another metric for tasks whose source begins so: DeepRetrieval scores BIRD and Spider unlike."""
     copies: int = sql.suite.COPIES
     """Changed copies of the database on which the careful comparison must hold too."""
     database: str = ""
     """As in `[tools.sql]`."""
     databases: str = ""
     """As in `[tools.sql]`."""
-    reads: Literal["answer", "response"] = "answer"
-    """Where the query stands: in what the protocol read as the answer, or in all of the policy's last turn. Of fenced
-    blocks in it, the last one counts."""
+    reads: Literal["answer", "response", "call"] = "answer"
+    """Where the query stands: in what the protocol read as the answer, in all of the policy's last turn, or in the last
+    call that was run, whatever ended the episode."""
+    fenced: bool = True
+    """Whether a query may stand in a fenced block; of several the last one counts."""
     key: str = ""
     """Where the answer is a JSON object, its key for the query; "" where the answer is the query."""
     extra_columns: bool = False
@@ -69,6 +79,8 @@ class Judge:
         self._golds: dict[Path, dict[str, None]] = {}
         self.context: Mapping[str, Callable[[Task], str]] = {"schema": self._schema, "evidence": _evidence}
         """What a prompt may say of a task, by the name of its placeholder."""
+        self.solution: Callable[[Task], str] | None = None if options.reads == "call" else self._solution
+        """From a task to a whole response with its gold; None where the call says it all."""
 
     def suite(self, task: Task) -> Suite:
         """The task's database with its changed copies, which this process shares.
@@ -76,10 +88,22 @@ class Judge:
         Raises:
             TaskError: the task names no database, or it is not there.
         """
-        path = source_of(task, folder=self._options.databases, default=self._options.database)
-        named = NAME.fullmatch(str(task.extra.get("database") or self._options.database))
-        plants = _WORLD if named else sql.planted(list(self._golds.get(path, ())))
-        return _shared(path, self._options.copies if self._options.metric == "careful" else 0, plants)
+        name, metric = self._database(task), self._metric(task)
+        path = made(name) or Path(name)
+        copied = metric == "careful" or (metric == "spider_test_suite" and self._is_made(task))
+        plants = _WORLD if NAME.fullmatch(name) else sql.planted(list(self._golds.get(path, ())))
+        return _shared(path, self._options.copies if copied else 0, plants)
+
+    def _metric(self, task: Task) -> Metric:
+        others = self._options.by_source.items()
+        return next((metric for source, metric in others if task.source.startswith(source)), self._options.metric)
+
+    def _database(self, task: Task) -> str:
+        return name_of(task, folder=self._options.databases, default=self._options.database)
+
+    def _is_made(self, task: Task) -> bool:
+        """Whether what lies beside the task's database has nothing to do with it."""
+        return made(self._database(task)) is not None
 
     def compare(self, gold: str, answer: str) -> Verdict:
         """Whether two queries are the same text: what they find belongs to a task, see `check_task`."""
@@ -94,8 +118,8 @@ class Judge:
         wrong = {}
         for task in tasks:
             try:
-                path = source_of(task, folder=self._options.databases, default=self._options.database)
-                self._golds.setdefault(path, {})[task.gold] = None
+                name = self._database(task)
+                self._golds.setdefault(made(name) or Path(name), {})[task.gold] = None
             except TaskError as error:
                 wrong[task.id] = str(error)
         return wrong | {task.id: why for task in tasks if task.id not in wrong and (why := self.check_task(task))}
@@ -103,11 +127,20 @@ class Judge:
     def check_task(self, task: Task) -> str | None:
         """Why the task cannot be judged, or None."""
         try:
-            return self.suite(task).check(task.gold)
+            suite = self.suite(task)
+            if (wrong := suite.check(task.gold)) or self._metric(task) != "spider_test_suite" or self._is_made(task):
+                return wrong
+            gold = sql.spider_rewrite(task.gold)
+            for path in _beside(suite.source):
+                one = _shared(path, 0, ())
+                outcome = one.database().query(one.strict(gold))
+                if outcome.status != "ok":
+                    return f"its gold query fails on {path.name}, beside its database ({outcome.error})"
         except (TaskError, DatabaseError) as error:
             return str(error)
+        return None
 
-    def solution(self, task: Task) -> str:
+    def _solution(self, task: Task) -> str:
         """A whole response with the gold."""
         answer = json.dumps({self._options.key: task.gold}) if self._options.key else task.gold
         tag = self._options.answer_tag
@@ -122,10 +155,11 @@ class Judge:
             TaskError: the task has no gold, or names no database.
         """
         started_s = perf_counter()
-        said = self.read(moment.answer if self._options.reads == "answer" else "".join(moment.said[-1:]))
+        metric = self._metric(moment.task)
+        said = self.read(self._written(moment))
         if said is None:
-            return Ran(False, Reason.NO_ANSWER, None, score=None if self._options.metric in _EXACT else 0.0)
-        suite, gold, metric = self.suite(moment.task), moment.task.gold, self._options.metric
+            return Ran(False, Reason.NO_ANSWER, None, score=0.0 if metric in _GRADED else None)
+        suite, gold = self.suite(moment.task), moment.task.gold
         if metric == "careful":
             ordered = moment.task.extra.get("ordered")
             found = await suite.judge(
@@ -135,36 +169,44 @@ class Judge:
                 extra_columns=self._options.extra_columns,
             )
             runs = found.reason not in ("error", "refused", "timeout", "no query")
-            return self._verdict(float(found.equal), said, found.reason, runs, perf_counter() - started_s)
+            return _verdict(float(found.equal), metric, said, found.reason, runs, started_s)
         if metric == "spider_test_suite":
-            return await self._test_suite(suite, gold, said, started_s)
+            value, runs = await self._test_suite(moment.task, suite, said)
+            return _verdict(value, metric, said, "", runs, started_s)
         outcomes = await suite.outcomes(gold, said)
-        value = sql.METRICS[metric](*outcomes)
-        return self._verdict(value, said, "", outcomes[1].status == "ok", perf_counter() - started_s)
+        return _verdict(sql.METRICS[metric](*outcomes), metric, said, "", outcomes[1].status == "ok", started_s)
 
-    async def _test_suite(self, suite: Suite, gold: str, said: str, started_s: float) -> Ran:
-        gold, said = sql.spider_rewrite(gold), sql.spider_rewrite(said)
-        beside = sorted(path for path in suite.source.parent.iterdir() if path.suffix == suite.source.suffix)
-        pairs = [await _shared(path, 0, ()).outcomes(gold, said) for path in beside]
-        value = sql.spider_test_suite(gold, [pair[0] for pair in pairs], [pair[1] for pair in pairs])
-        return self._verdict(value, said, "", pairs[0][1].status == "ok", perf_counter() - started_s)
+    async def _test_suite(self, task: Task, suite: Suite, said: str) -> tuple[float, bool]:
+        """The score on all databases, the task's own first and no further than to one where it is 0."""
+        gold, said = sql.spider_rewrite(task.gold), sql.spider_rewrite(said)
+        if self._is_made(task):
+            places = [(suite, number) for number in range(-1, suite.copies)]
+        else:
+            places = [(_shared(path, 0, ()), -1) for path in _beside(suite.source)]
+        runs = False
+        for one, number in places:
+            if number >= 0 and not await one.holds(gold, number):
+                continue
+            pair = await one.outcomes(gold, said, number)
+            runs = runs or pair[1].status == "ok"
+            if not sql.spider_test_suite(gold, pair[:1], pair[1:]):
+                return 0.0, runs
+        return 1.0, runs
 
-    def _verdict(self, value: float, said: str, why: str, runs: bool, seconds: float) -> Ran:
-        score = None if self._options.metric in _EXACT else max(value, 0.0)
-        reason = Reason.MATCH if value == 1 else Reason.MISMATCH
-        return Ran(value == 1, reason, said, seconds, score, why=why, runs=runs)
+    def _written(self, moment: Moment) -> str | None:
+        """Where the query stands."""
+        if self._options.reads == "call":
+            query = moment.arguments[-1].get("query") if moment.arguments else None
+            return query if isinstance(query, str) else None
+        return moment.answer if self._options.reads == "answer" else "".join(moment.said[-1:])
 
     def read(self, text: str | None) -> str | None:
         """The query in an answer or a response; None where there is none."""
         text = text or ""
         if self._options.key:
-            try:
-                found = json.loads(text)
-            except (ValueError, RecursionError):
-                return None
-            text = found.get(self._options.key, "") if isinstance(found, dict) else ""
-            return text.strip() or None if isinstance(text, str) else None
-        fenced = _FENCED.findall(text)
+            query = members(text).get(self._options.key)
+            return query.strip() or None if isinstance(query, str) else None
+        fenced = _FENCED.findall(text) if self._options.fenced else []
         if self._options.reads == "response" and not fenced:
             return None
         return (fenced[-1] if fenced else text).strip() or None
@@ -175,7 +217,21 @@ class Judge:
         return ddl.compact(schema, max_chars=options.schema_chars, samples=options.samples)
 
 
-_EXACT = frozenset({"careful", "bird_ex", "skyrl_set", "spider_test_suite"})
+_GRADED = frozenset({"intercode"})
+"""Metrics between right and wrong; DeepRetrieval's 0.3 is paid for a query that runs, and it is wrong."""
+
+
+def _verdict(value: float, metric: str, said: str, why: str, runs: bool, started_s: float) -> Ran:
+    score = max(value, 0.0) if metric in _GRADED else None
+    reason, seconds = Reason.MATCH if value == 1 else Reason.MISMATCH, perf_counter() - started_s
+    return Ran(value == 1, reason, said, seconds, score, why=why, runs=runs, published=value)
+
+
+def _beside(source: Path) -> list[Path]:
+    """The databases of a folder, the one that is named first."""
+    return [source, *sorted(p for p in source.parent.iterdir() if p.suffix == source.suffix and p != source)]
+
+
 _suites: dict[tuple[int, Path, int, tuple[Boundary, ...]], Suite] = {}
 
 

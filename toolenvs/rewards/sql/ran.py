@@ -15,6 +15,8 @@ class Ran(Verdict):
     """In few words, what differs from the gold's result; "match" where nothing does."""
     runs: bool = False
     """Whether the query runs on the database, right or wrong."""
+    published: float = 0.0
+    """The score as the metric's system computes it, which may be below 0, where `score` stays from 0 to 1."""
 
 
 def ran(moment: Moment, term: str) -> Ran | None:

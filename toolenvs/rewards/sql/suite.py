@@ -142,10 +142,15 @@ class Suite:
                 return Comparison(False, f"{found.reason} on changed copy {number}")
         return _MATCH
 
-    async def outcomes(self, gold_sql: str, said_sql: str) -> tuple[Result, Result]:
-        """What both give on the database itself, for the published scores; texts may stand in double quotes."""
-        gold = await self._gold(gold_sql, -1)
-        return gold.outcome, await self.database().aquery(self.strict(said_sql))
+    async def outcomes(self, gold_sql: str, said_sql: str, number: int = -1) -> tuple[Result, Result]:
+        """What both give on the database itself, or on a changed copy, for the published scores; texts may stand in
+        double quotes."""
+        gold = await self._gold(gold_sql, number)
+        return gold.outcome, await self.database(number).aquery(self.strict(said_sql))
+
+    async def holds(self, gold_sql: str, number: int) -> bool:
+        """Whether the gold says one thing on a changed copy: it runs there, and luck decides nothing."""
+        return (await self._gold(gold_sql, number)).usable
 
     def strict(self, sql: str) -> str:
         """A query as this database takes it: texts in single quotes, where SQLite lets them stand in double ones."""
