@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator
 from copy import copy as copy_of
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import httpx
 
@@ -51,9 +51,9 @@ class Fetched:
 class Way(Protocol):
     """What a fetcher needs to know of where pages come from; see `toolenvs.web.source.Source`."""
 
-    waits: bool
-    live: bool
-    posts: bool
+    waits: ClassVar[bool]
+    live: ClassVar[bool]
+    posts: ClassVar[bool]
 
     def check(self, url: Url) -> None:
         """That an address may be asked for.

@@ -28,13 +28,14 @@ class Robots:
 
     def learn(self, url: Url, http_status: int, body: bytes) -> None:
         """Keep what /robots.txt gave: no file allows all, a server that fails to give it allows nothing."""
-        rules = RobotFileParser()
         if http_status >= 500:
-            rules.disallow_all = True
+            lines = ["User-agent: *", "Disallow: /"]
         elif http_status >= 300:
-            rules.allow_all = True
+            lines = []
         else:
-            rules.parse(body[:_MAX_BYTES].decode("utf-8", "replace").removeprefix("\ufeff").splitlines())
+            lines = body[:_MAX_BYTES].decode("utf-8", "replace").removeprefix("\ufeff").splitlines()
+        rules = RobotFileParser()
+        rules.parse(lines)
         rules.modified()
         self._rules[url.origin] = rules
 
