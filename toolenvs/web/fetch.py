@@ -5,7 +5,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator
 from copy import copy as copy_of
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 import httpx
@@ -33,6 +33,10 @@ class Request:
     """ "GET" or "POST"."""
     content: bytes = b""
     content_type: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Further ones, such as a real browser's own cookies."""
+    cookies: bool = True
+    """Whether the episode's cookies are sent and kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,10 @@ class Fetched:
     """With its parameters, as the server said it; "" where it said nothing."""
     body: bytes
     truncated: bool
+    headers: tuple[tuple[str, str], ...] = ()
+    """Of the last answer, in their order."""
+    set_cookies: tuple[tuple[str, str], ...] = ()
+    """What each hop asked to keep: its address, and the value of its Set-Cookie header."""
 
 
 class Way(Protocol):
@@ -105,18 +113,17 @@ class Fetcher:
             Fault: there is none; says why.
         """
         left_s = self._limits.timeout_s
+        set_cookies: list[tuple[str, str]] = []
         for _ in range(self._limits.max_redirects + 1):
             self._way.check(request.url)
             if request.method != "GET" and not self._way.posts:
-                told = (
-                    "forms that change something (POST) are not sent from here: read pages, or use a form that searches"
-                )
+                told = "forms that change something (POST) are not sent from here: read pages, or use another form"
                 raise Fault("blocked", told, url=request.url.text)
             if self._robots is not None:
                 left_s = await self._ask_robots(self._robots, request.url, left_s)
-            answer, left_s = await self._hop(request, left_s)
+            answer, left_s = await self._hop(request, left_s, set_cookies)
             if isinstance(answer, Fetched):
-                return answer
+                return replace(answer, set_cookies=tuple(set_cookies)) if set_cookies else answer
             request = answer
         told = f"more than {self._limits.max_redirects} redirects, the last to {request.url.text}: open another page"
         raise Fault("too_many_redirects", told, url=request.url.text)
@@ -141,7 +148,9 @@ class Fetcher:
         robots.check(url)
         return left_s
 
-    async def _hop(self, request: Request, left_s: float) -> tuple[Fetched | Request, float]:
+    async def _hop(
+        self, request: Request, left_s: float, set_cookies: list[tuple[str, str]] | None = None
+    ) -> tuple[Fetched | Request, float]:
         """One request: a page, or where it is sent on to; and the time that is left."""
         url = request.url
         if self._pace is not None:
@@ -149,7 +158,7 @@ class Fetcher:
         started_s = time.monotonic()
         try:
             async with self._deadline(left_s):
-                answer = await self._exchange(request)
+                answer = await self._exchange(request, set_cookies)
         except TimeoutError:
             told = f"{url.host} gave no whole answer within {self._limits.timeout_s:g} s: try again or another page"
             raise Fault("timeout", told, url=url.text) from None
@@ -172,7 +181,7 @@ class Fetcher:
         async with asyncio.timeout(max(left_s, 0.0)):
             yield
 
-    async def _exchange(self, request: Request) -> Fetched | Request:
+    async def _exchange(self, request: Request, set_cookies: list[tuple[str, str]] | None) -> Fetched | Request:
         url = request.url
         room = self._limits.max_total_bytes - self.bytes_used
         if room <= 0:
@@ -181,20 +190,24 @@ class Fetcher:
         headers = {"User-Agent": AGENT, "Accept": _ACCEPT, "Accept-Encoding": "gzip"}
         if request.content_type:
             headers["Content-Type"] = request.content_type
+        headers |= dict(request.headers)
         sent = httpx.Request(request.method, url.text, headers=headers, content=request.content or None)
-        if self._way.waits:
+        if self._way.waits and request.cookies:
             self._cookies.set_cookie_header(sent)
         answer = await self.transport.handle_async_request(sent)
         try:
             answer.request = sent
+            given = answer.headers.get_list("set-cookie")
+            if set_cookies is not None:
+                set_cookies.extend((url.text, value) for value in given)
+            if given and request.cookies and len(self._cookies.jar) < _MAX_COOKIES:
+                self._cookies.extract_cookies(answer)
             return await self._read(request, answer, room)
         finally:
             await answer.aclose()
 
     async def _read(self, request: Request, answer: httpx.Response, room: int) -> Fetched | Request:
         url, status = request.url, answer.status_code
-        if "set-cookie" in answer.headers and len(self._cookies.jar) < _MAX_COOKIES:
-            self._cookies.extract_cookies(answer)
         if status in _REDIRECTS and "location" in answer.headers:
             return _next(request, status, answer.headers["location"])
         if status >= 300:
@@ -213,7 +226,8 @@ class Fetcher:
             if self._way.waits:
                 self.bytes_used += body.read
         content_type = answer.headers.get("content-type", "")
-        return Fetched(url, status, content_type, bytes(body.kept), body.truncated)
+        headers = tuple(answer.headers.multi_items())
+        return Fetched(url, status, content_type, bytes(body.kept), body.truncated, headers)
 
 
 def _next(request: Request, status: int, location: str) -> Request:
@@ -230,12 +244,14 @@ def _next(request: Request, status: int, location: str) -> Request:
         raise Fault(fault.status, told, url=url.text, http_status=status) from None
     if url.fragment and not to.fragment:
         to = canonical(f"{to.text}#{url.fragment}")
+    if to.origin != url.origin:
+        request = replace(request, headers=())  # they were meant for the first host
     if request.method == "POST" and status in (307, 308):
         if to.origin != url.origin:
             told = f"the form would be sent on to {to.host}, another host: open that page yourself"
             raise Fault("blocked", told, url=to.text, http_status=status)
-        return Request(to, "POST", request.content, request.content_type)
-    return Request(to)
+        return replace(request, url=to)
+    return replace(request, url=to, method="GET", content=b"", content_type="")
 
 
 def _refused(url: Url, status: int) -> Fault:

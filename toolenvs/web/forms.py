@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from toolenvs.web.document import Document, Field, Form, Link
 from toolenvs.web.faults import Fault
 from toolenvs.web.fetch import Request
-from toolenvs.web.render import field_mark
+from toolenvs.web.render.fields import field_mark
 from toolenvs.web.urls import canonical
 
 _NOT_TYPED = {"checkbox", "radio", "select", "submit", "button", "file", "reset", "image", "range", "color"}

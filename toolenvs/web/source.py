@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import httpx
 
@@ -16,6 +16,9 @@ from toolenvs.web.fetch import Fetched, Fetcher, Request
 from toolenvs.web.limits import Limits
 from toolenvs.web.render import render
 from toolenvs.web.urls import Url
+
+if TYPE_CHECKING:
+    from toolenvs.web.browser import Browser
 
 T = TypeVar("T")
 
@@ -83,6 +86,20 @@ class Source(ABC):
     def fork(self) -> "Source":
         """What a forked episode loads from: this one, or a copy where it keeps the episode's state."""
         return self
+
+    def browser(self, backend: str = "text", **options: Any) -> "Browser":
+        """A browser for one episode; closing it leaves this source open.
+
+        Args:
+            backend: as for `web.open`.
+            options: limits, and those of the backend.
+
+        Raises:
+            ConfigError: the backend or an option is not known.
+        """
+        from toolenvs import web
+
+        return web.begin(self, backend, **options)
 
     def end(self, transport: httpx.AsyncBaseTransport) -> None:
         """Close what an episode loaded through."""

@@ -1,7 +1,7 @@
 """The body of an answer, decompressed piece by piece and never past its cap."""
 
 import zlib
-from collections.abc import AsyncIterable
+from collections.abc import AsyncGenerator, AsyncIterable
 
 import httpx
 
@@ -42,16 +42,21 @@ class Body:
         Raises:
             Fault: decode, the compressed data are damaged.
         """
-        async for chunk in chunks:
-            self.read += len(chunk)
-            if self._gzip is None:
-                self._keep(chunk)
-            else:
-                self._inflate(chunk)
-            if self.read > self._max_bytes:
-                self.truncated = True
-            if self.truncated:
-                return
+        pieces = aiter(chunks)
+        try:
+            async for chunk in pieces:
+                self.read += len(chunk)
+                if self._gzip is None:
+                    self._keep(chunk)
+                else:
+                    self._inflate(chunk)
+                if self.read > self._max_bytes:
+                    self.truncated = True
+                if self.truncated:
+                    return
+        finally:
+            if isinstance(pieces, AsyncGenerator):
+                await pieces.aclose()
         if self._gzip is not None and self._begun and not self._gzip.eof:
             self.truncated = True
 
