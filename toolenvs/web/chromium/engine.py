@@ -69,6 +69,11 @@ class Engine:
         """Whether it is not closed, and this process's own."""
         return not self._closed and self._pid == os.getpid()
 
+    @property
+    def alive_generation(self) -> int:
+        """The generation of the browser that runs; 0 where none does."""
+        return self.generation if self._browser is not None and self._browser.is_connected() else 0
+
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> "Future[T]":
         """Run `coroutine` on the browser's loop; cancelling the future cancels it.
 

@@ -17,7 +17,7 @@ FAULTS = {
     "click-checkboxes-soft": _PART,
     "click-checkboxes-transfer": _PART,
 }
-"""Where a page rewards what is no success, so that whoever counts rewards above 0 counts wrongly. `success` does not."""
+"""Where a page rewards what is no success: whoever counts rewards above 0 counts wrongly, `success` does not."""
 
 
 def root() -> Path:

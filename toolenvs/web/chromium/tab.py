@@ -1,0 +1,575 @@
+"""One episode's tab: a page in a context of its own, what it asks for, and what is done to it.
+
+Everything here runs on the engine's loop. A tab that hung or crashed is thrown away; the next action gets a new one.
+"""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolenvs.errors import WebError
+from toolenvs.web.chromium.engine import Engine
+from toolenvs.web.content_types import shown_as
+from toolenvs.web.faults import Fault
+from toolenvs.web.fetch import Fetched, Request
+from toolenvs.web.render.charset import decode
+from toolenvs.web.urls import canonical
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext, CDPSession, Page, Route
+    from playwright.async_api import Request as Asked
+
+_HERE = Path(__file__).parent
+_IN_PAGE = (_HERE / "page.js").read_text("utf-8")
+_BEFORE_PAGE = (_HERE / "init.js").read_text("utf-8")
+_WORLD = "toolenvs"
+_LOADED = {"document", "script", "stylesheet", "xhr", "fetch", "other", "manifest"}
+"""Kinds of requests that are answered; images, fonts, films and pings are not, since the page is read as text."""
+_HTML = ("text/html", "application/xhtml+xml")
+
+MAX_REQUESTS = 300
+"""Of a page, in one action."""
+MAX_NAVIGATIONS = 20
+"""In one action, by scripts."""
+QUIET_S = 1.0
+"""How long the requests of a page are waited for once it is there."""
+GRACE_S = 0.03
+"""How long an action may take to begin a navigation, where nothing says that it does."""
+EXPECTED_S = 2.0
+"""The same, where a link or form says so."""
+PATIENCE = 0.75
+"""Part of an action's time after which a page that still loads is read as it is."""
+
+Load = Callable[[Request], Awaitable[Fetched]]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A page as it is at one moment."""
+
+    html: str
+    url: str
+    complete: bool
+    """False where it was still loading, or longer than what is read."""
+    fetched: Fetched | None
+    """What its last navigation was answered with."""
+
+
+class Tab:
+    """A page in a context of its own."""
+
+    def __init__(self, engine: Engine, load: Load, *, timeout_s: float, max_chars: int, javascript: bool) -> None:
+        """Nothing is opened yet.
+
+        Args:
+            engine: the browser.
+            load: answers what the page asks for; raises Fault.
+            timeout_s: of one action.
+            max_chars: read of a page.
+            javascript: whether the page's scripts run.
+        """
+        self._engine = engine
+        self._load = load
+        self._timeout_s = timeout_s
+        self._max_chars = max_chars
+        self._javascript = javascript
+        self._context: BrowserContext | None = None
+        self._page: Page | None = None
+        self._session: CDPSession | None = None
+        self._generation = 0
+        self._throwing_away: set[asyncio.Task[None]] = set()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._frame = ""
+        self._prepared: Fetched | None = None
+        self._fetched: Fetched | None = None
+        self._crashed = False
+        self._happened = asyncio.Event()
+        self._begun = self._ready = 0  # navigations of the page
+        self._asked = self._in_flight = 0  # other requests
+        self._outcome: Fetched | BaseException | None = None  # of a navigation that shows nothing by itself
+        self._popup: Request | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether it holds a page, so that its state is the one of the last action."""
+        return self._page is not None and not self._page.is_closed() and not self._crashed
+
+    # actions; each within its time, or the tab is thrown away
+
+    async def show(self, fetched: Fetched, fragment: str = "") -> Snapshot:
+        """Open a page that was fetched already.
+
+        Raises:
+            Fault: why it cannot be shown.
+            WebError: the browser died.
+        """
+        return await self._bounded(self._show(fetched, fragment))
+
+    async def look(self) -> Snapshot:
+        """The page as it is now."""
+        return await self._bounded(self._settled(0))
+
+    async def click(self, mark: str, *, leads_on: bool) -> Snapshot:
+        """Click an element; `leads_on`: it is a link or sends a form, unless a script prevents it."""
+        return await self._bounded(self._click(mark, leads_on))
+
+    async def fill(self, mark: str, text: str) -> Snapshot:
+        """Type a text into a field, in place of what it held."""
+        return await self._bounded(self._fill(mark, text))
+
+    async def call(self, function: str, *arguments: Any) -> Snapshot:
+        """Do what a function of `page.js` does that gives "done", or "gone" where there is no such element."""
+        return await self._bounded(self._call(function, arguments))
+
+    async def send(self, mark: str | None, index: int) -> Snapshot:
+        """Send the form that an element belongs to, or the one of an index."""
+        return await self._bounded(self._send(mark, index))
+
+    async def press(self, keys: str) -> Snapshot:
+        """Press a key, or several together."""
+        return await self._bounded(self._press(keys))
+
+    async def point(self, x: float, y: float, to: tuple[float, float] | None = None) -> Snapshot:
+        """Click a point, or drag from it to another."""
+        return await self._bounded(self._point(x, y, to))
+
+    async def restore(self, changes: list[tuple[str, tuple[Any, ...]]]) -> Snapshot:
+        """Calls of functions of `page.js`, then the page as it is."""
+
+        async def go() -> Snapshot:
+            for function, arguments in changes:
+                await self._evaluate(function, *arguments)
+            return await self._settled(0)
+
+        return await self._bounded(go())
+
+    async def close(self) -> None:
+        """Give the context back."""
+        context, self._context, self._page, self._session = self._context, None, None, None
+        self._forget()
+        if context is not None:
+            await self._engine.give_back(context)
+        if self._throwing_away:
+            await asyncio.wait(self._throwing_away)
+
+    # how they are done
+
+    async def _bounded(self, action: Awaitable[Snapshot]) -> Snapshot:
+        from playwright.async_api import Error
+
+        self._asked = 0
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await action
+        except (TimeoutError, Error) as error:
+            died = self._context is not None and self._generation != self._engine.alive_generation
+            crashed = self._crashed
+            self._throw_away()
+            if died:
+                raise WebError("Chromium ended while a page was open: the episode's page is lost") from None
+            if crashed:
+                told = "the page needed more memory than a page may use, or broke its tab: open another page"
+                raise Fault("too_large", told) from None
+            if isinstance(error, TimeoutError):
+                told = f"the page's scripts did not come to an end within {self._timeout_s:g} s: open another page"
+                raise Fault("timeout", told) from None
+            told = f"the page broke off ({str(error).splitlines()[0][:200]}): open it again or another page"
+            raise Fault("timeout", told) from None
+        except asyncio.CancelledError:
+            self._throw_away()
+            raise
+
+    def _throw_away(self) -> None:
+        """Close the context behind the caller's back: a hung page takes a moment to be killed."""
+        context, self._context, self._page, self._session = self._context, None, None, None
+        self._forget()
+        if context is not None:
+            task = asyncio.get_running_loop().create_task(self._engine.give_back(context))
+            self._throwing_away.add(task)
+            task.add_done_callback(self._throwing_away.discard)
+
+    async def _show(self, fetched: Fetched, fragment: str) -> Snapshot:
+        page = await self._opened()
+        self._prepared, self._fetched = fetched, None
+        address = fetched.url.text
+        if fragment and page.url.partition("#")[0] == address:  # or it would be a step within the page
+            await page.goto("about:blank")
+        await self._goto(page, address + (f"#{fragment}" if fragment else ""))
+        return await self._settled(EXPECTED_S)
+
+    async def _goto(self, page: "Page", address: str) -> None:
+        from playwright.async_api import Error
+
+        before = self._begun
+        try:
+            await page.goto(address, wait_until="commit", timeout=0)
+        except Error:
+            if self._begun == before or self._crashed or page.is_closed():
+                raise  # else it led elsewhere at once, or nowhere: `_settled` says which
+
+    async def _click(self, mark: str, leads_on: bool) -> Snapshot:
+        page = await self._opened()
+        before = self._begun
+        aim = await self._evaluate("aim", mark)
+        if not aim["found"]:
+            raise _gone()
+        if aim["at"] is None:
+            await self._evaluate("clickByScript", mark)
+        else:
+            await page.mouse.click(*aim["at"])
+        if leads_on and self._begun == before:
+            leads_on = not await self._evaluate("prevented", again=False)
+        return await self._settled(EXPECTED_S if leads_on else GRACE_S, before)
+
+    async def _fill(self, mark: str, text: str) -> Snapshot:
+        page = await self._opened()
+        before = self._begun
+        how = await self._evaluate("ready", mark, text)
+        if how == "gone":
+            raise _gone()
+        if how == "keys":
+            if text:
+                await page.keyboard.insert_text(text)
+            else:
+                await page.keyboard.press("Delete")
+            await self._evaluate("leave", mark)
+        return await self._settled(GRACE_S, before)
+
+    async def _call(self, function: str, arguments: tuple[Any, ...]) -> Snapshot:
+        before = self._begun
+        if await self._evaluate(function, *arguments) == "gone":
+            raise _gone()
+        return await self._settled(GRACE_S, before)
+
+    async def _send(self, mark: str | None, index: int) -> Snapshot:
+        before = self._begun
+        how = await self._evaluate("send", mark, index)
+        if how == "gone":
+            raise _gone()
+        if how != "sent":
+            raise Fault("no_such_link", f"the form cannot be sent yet: {how.split(' ', 2)[2] or 'a field is missing'}")
+        return await self._settled(EXPECTED_S, before)
+
+    async def _press(self, keys: str) -> Snapshot:
+        from playwright.async_api import Error
+
+        page = await self._opened()
+        before = self._begun
+        try:
+            await page.keyboard.press(keys)
+        except Error as error:
+            if "Unknown key" not in str(error):
+                raise
+            told = f"there is no key {keys!r:.40}: write it as Enter, Tab, ArrowDown, a, Control+A"
+            raise Fault("no_such_link", told) from None
+        return await self._settled(GRACE_S, before)
+
+    async def _point(self, x: float, y: float, to: tuple[float, float] | None) -> Snapshot:
+        page = await self._opened()
+        before = self._begun
+        if to is None:
+            await page.mouse.click(x, y)
+        else:
+            await page.mouse.move(x, y)
+            await page.mouse.down()
+            await page.mouse.move(*to, steps=8)
+            await page.mouse.up()
+        return await self._settled(GRACE_S, before)
+
+    # until the page is at rest
+
+    async def _settled(self, expected_s: float, before: int | None = None) -> Snapshot:
+        """Wait for what an action began, then read the page.
+
+        Args:
+            expected_s: how long to wait for a navigation to begin.
+            before: how many had begun before the action; None: the action itself is one.
+        """
+        page = await self._opened()
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        patience = started + PATIENCE * self._timeout_s
+        first = self._begun if before is None else before
+        while before is not None and self._begun == first and self._popup is None and clock() < started + expected_s:
+            if not await self._something(started + expected_s - clock()):
+                break
+        complete = True
+        while True:
+            if self._begun - first > MAX_NAVIGATIONS:
+                raise Fault("too_many_redirects", "the page's scripts lead on and on: open another page")
+            outcome, self._outcome = self._outcome, None
+            if isinstance(outcome, BaseException):
+                raise outcome
+            if outcome is not None:
+                self._prepared = outcome
+                await self._goto(page, outcome.url.text)
+                continue
+            if self._popup is not None:
+                asked, self._popup = self._popup, None
+                self._prepared = await self._load_html(asked)
+                await self._goto(page, self._prepared.url.text)
+                continue
+            if self._begun != self._ready:
+                if clock() > patience:
+                    complete = False
+                    break
+                await self._something(patience - clock() + 0.01)
+                continue
+            if self._in_flight and clock() < min(started + QUIET_S, patience):
+                await self._something(started + QUIET_S - clock())
+                continue
+            seen = await self._read()
+            if self._begun == self._ready and self._outcome is None and self._popup is None:
+                return Snapshot(seen["html"], seen["url"], complete and not seen["cut"], self._fetched)
+        seen = await self._read()
+        return Snapshot(seen["html"], seen["url"], False, self._fetched)
+
+    async def _something(self, most_s: float) -> bool:
+        """Wait until something happened on the page, at most so long; whether it did."""
+        self._happened.clear()
+        try:
+            async with asyncio.timeout(max(most_s, 0.001)):
+                await self._happened.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _read(self) -> dict[str, Any]:
+        seen: dict[str, Any] = await self._evaluate("read", self._max_chars)
+        return seen
+
+    async def _evaluate(self, function: str, *arguments: Any, again: bool = True) -> Any:
+        """What a function of `page.js` gives in the page; a navigation in between begins it anew."""
+        from playwright.async_api import Error
+
+        call = f"{_IN_PAGE}.{function}({', '.join(map(json.dumps, arguments))})"
+        while True:
+            page = await self._opened()
+            session = self._session
+            assert session is not None
+            try:
+                if not self._frame:
+                    tree = await session.send("Page.getFrameTree")
+                    self._frame = tree["frameTree"]["frame"]["id"]
+                world = await session.send("Page.createIsolatedWorld", {"frameId": self._frame, "worldName": _WORLD})
+                answer = await session.send(
+                    "Runtime.evaluate",
+                    {
+                        "contextId": world["executionContextId"],
+                        "expression": call,
+                        "returnByValue": True,
+                        "awaitPromise": True,
+                    },
+                )
+            except Error:
+                if page.is_closed() or self._crashed or not again:
+                    if not again and not self._crashed and not page.is_closed():
+                        return None
+                    raise
+                self._frame = ""
+                await asyncio.sleep(0.01)
+                continue
+            if "exceptionDetails" in answer:
+                raise Error(answer["exceptionDetails"].get("exception", {}).get("description", "a script failed"))
+            return answer["result"].get("value")
+
+    # what the page asks for
+
+    async def _opened(self) -> "Page":
+        if self._page is not None and not self._page.is_closed() and not self._crashed:
+            return self._page
+        self._throw_away()
+        context = self._context = await self._engine.context(
+            java_script_enabled=self._javascript,
+            accept_downloads=False,
+            ignore_https_errors=True,
+            locale="en-US",
+            timezone_id="UTC",
+            viewport={"width": 1280, "height": 900},
+        )
+        self._generation = self._engine.generation
+        await context.route("**/*", self._answer)
+        await context.route_web_socket("**", lambda socket: socket.close())
+        await context.add_init_script(_BEFORE_PAGE)
+        page = await context.new_page()
+        session = self._session = await context.new_cdp_session(page)
+        await session.send("Page.enable")
+        page.on("crash", self._on_crash)
+        page.on("domcontentloaded", self._on_ready)
+        page.on("close", lambda _: self._happened.set())
+        context.on("page", self._on_popup)
+        self._page = page
+        return page
+
+    def _on_crash(self, _: "Page") -> None:
+        self._crashed = True
+        self._happened.set()
+        if self._context is not None:  # calls in flight would wait for ever
+            self._throw_away_page()
+
+    def _throw_away_page(self) -> None:
+        page = self._page
+        if page is not None:
+            task = asyncio.get_running_loop().create_task(_close(page))
+            self._throwing_away.add(task)
+            task.add_done_callback(self._throwing_away.discard)
+
+    def _on_ready(self, _: "Page") -> None:
+        self._ready = self._begun
+        self._happened.set()
+
+    def _on_popup(self, popup: "Page") -> None:
+        if popup is self._page:
+            return
+        task = asyncio.get_running_loop().create_task(_close(popup))
+        self._throwing_away.add(task)
+        task.add_done_callback(self._throwing_away.discard)
+
+    async def _answer(self, route: "Route") -> None:
+        from playwright.async_api import Error
+
+        asked = route.request
+        try:
+            where = self._where(asked)
+            if where == "tab":
+                await self._answer_page(route, asked)
+            elif where == "part":
+                await self._answer_part(route, asked)
+            else:  # a window that a script or link opens: shown in the one tab
+                with contextlib.suppress(Fault):
+                    self._popup = _request(asked)
+                await route.abort()
+                self._happened.set()
+        except Error:  # the page went away meanwhile
+            return
+
+    def _where(self, asked: "Asked") -> str:
+        """What a request is for: "tab", "part" of the page in it, or "popup"."""
+        from playwright.async_api import Error
+
+        try:
+            frame = asked.frame
+        except Error:  # of a window that does not exist yet
+            return "popup"
+        if self._page is not None and frame.page is not self._page:
+            return "popup" if asked.is_navigation_request() and frame.parent_frame is None else "part"
+        return "tab" if asked.is_navigation_request() and frame.parent_frame is None else "part"
+
+    async def _answer_page(self, route: "Route", asked: "Asked") -> None:
+        self._begun += 1
+        begun = self._begun
+        self._happened.set()
+        prepared, self._prepared = self._prepared, None
+        try:
+            request = _request(asked)
+            if prepared is not None and prepared.url.text == request.url.text:
+                fetched = prepared
+            else:
+                fetched = await self._load_html(request)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            self._outcome = error
+            await self._nothing(route, begun)
+            return
+        if fetched.url.text != request.url.text:  # after redirects, which Chromium must not follow by itself
+            self._outcome = fetched
+            await self._nothing(route, begun)
+            return
+        self._fetched = fetched
+        await route.fulfill(status=200, content_type="text/html; charset=utf-8", body=_text(fetched))
+
+    async def _nothing(self, route: "Route", begun: int) -> None:
+        await route.abort("aborted")
+        self._ready = max(self._ready, begun)
+        self._happened.set()
+
+    async def _answer_part(self, route: "Route", asked: "Asked") -> None:
+        self._asked += 1
+        if asked.resource_type not in _LOADED or self._asked > MAX_REQUESTS:
+            await route.abort("blockedbyclient")
+            return
+        self._in_flight += 1
+        try:
+            fetched = await self._load(_request(asked))
+        except Fault as fault:
+            await route.fulfill(status=fault.http_status or 404, content_type="text/plain", body="")
+        except WebError as error:
+            self._outcome = error
+            await route.abort()
+        else:
+            await route.fulfill(
+                status=fetched.http_status, content_type=fetched.content_type or None, body=fetched.body
+            )
+        finally:
+            self._in_flight -= 1
+            self._happened.set()
+
+    async def _load_html(self, request: Request) -> Fetched:
+        """What a navigation is answered with.
+
+        Raises:
+            Fault: there is none.
+            NotHtml: it is shown without the tab.
+        """
+        fetched = await self._load(request)
+        if not is_html(fetched):
+            raise NotHtml(fetched)
+        return fetched
+
+
+class NotHtml(Exception):
+    """A navigation led to text or data, which need no browser."""
+
+    def __init__(self, fetched: Fetched) -> None:
+        super().__init__(fetched.url.text)
+        self.fetched = fetched
+
+
+def is_html(fetched: Fetched) -> bool:
+    """Whether a page is HTML.
+
+    Raises:
+        Fault: unsupported_type.
+    """
+    try:
+        kind = shown_as(fetched.content_type, fetched.body)
+    except Fault as fault:
+        fault.url, fault.http_status = fetched.url.text, fetched.http_status
+        raise
+    return kind.partition(";")[0].strip().lower() in _HTML
+
+
+def _text(fetched: Fetched) -> str:
+    return decode(fetched.body, fetched.content_type)[0].encode("utf-8", "replace").decode()
+
+
+def _request(asked: "Asked") -> Request:
+    """What a page asks for.
+
+    Raises:
+        Fault: bad_url, or a method that is not sent.
+    """
+    url = canonical(asked.url)
+    if asked.method == "GET":
+        return Request(url)
+    if asked.method != "POST":
+        raise Fault("blocked", f"requests of the kind {asked.method:.20} are not sent", url=url.text)
+    return Request(url, "POST", asked.post_data_buffer or b"", asked.headers.get("content-type", ""))
+
+
+def _gone() -> Fault:
+    return Fault("no_such_link", "the page's scripts have taken this link or field away: look at the page again")
+
+
+async def _close(page: "Page") -> None:
+    from playwright.async_api import Error
+
+    with contextlib.suppress(Error):
+        await page.close()
