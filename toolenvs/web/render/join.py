@@ -1,0 +1,57 @@
+"""Addresses of links, made absolute."""
+
+import re
+from urllib.parse import urljoin
+
+_PLAIN = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9_\-.~%+,=/]*(?:\?[A-Za-z0-9_\-.~%+,=/&;]*)?(?:#[^\s#]*)?")
+"""Relative addresses that are only put behind their folder, unless a part of the path is a dot segment."""
+_DOTS = re.compile(r"(?:^|/)\.{1,2}(?:$|[/?#])|//")
+_SPACES = re.compile(r"[\t\n\r]")
+
+
+class Joiner:
+    """Resolves the addresses of one page.
+
+    Args:
+        url: of the page.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.page = url.partition("#")[0]
+        self._based = False
+        self._set(url)
+        self._known: dict[str, str | None] = {}
+
+    def _set(self, url: str) -> None:
+        self.base = url.partition("#")[0]
+        path = self.base.partition("?")[0]
+        cut = path.rfind("/") + 1
+        self._folder = path[:cut] if cut > path.find("://") + 3 else ""
+
+    def rebase(self, href: str) -> None:
+        """Take the page's own base, the first time only."""
+        if not self._based and (url := self(href)):
+            self._based = True
+            self._set(url)
+            self._known.clear()
+
+    def __call__(self, href: str) -> str | None:
+        """The absolute address; None where it is neither http nor https, or no address."""
+        if href in self._known:
+            return self._known[href]
+        url = self._known[href] = self._joined(href)
+        return url
+
+    def _joined(self, href: str) -> str | None:
+        href = href.strip(" \t\n\r\f")
+        if self._folder and _PLAIN.fullmatch(href) and not _DOTS.search(href):
+            return self._folder + href
+        if href[:1] == "#":
+            url = self.base + href
+        else:
+            href = _SPACES.sub("", href)
+            try:
+                url = urljoin(self.base, href) if href else self.base
+            except ValueError:
+                return None
+        return url if url[:8].lower().startswith(("http://", "https://")) and len(url) > 8 else None
