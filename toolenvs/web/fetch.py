@@ -106,6 +106,19 @@ class Fetcher:
         copy._pace = self._pace and self._pace.fork()
         return copy
 
+    def replace_cookies(self, url: Url, header: str) -> None:
+        """Have those of a `Cookie` header be the cookies for an address: a real browser keeps its own."""
+        sent = httpx.Request("GET", url.text)
+        for cookie in list(self._cookies.jar):
+            alone = httpx.Cookies()
+            alone.jar.set_cookie(cookie)
+            alone.set_cookie_header(sent)
+            if sent.headers.pop("cookie", None) is not None:
+                self._cookies.jar.clear(cookie.domain, cookie.path, cookie.name)
+        for pair in header.split("; ")[:_MAX_COOKIES] if header else ():
+            name, _, value = pair.partition("=")
+            self._cookies.set(name, value, domain=url.host)
+
     async def fetch(self, request: Request) -> Fetched:
         """The page that `request` leads to.
 
