@@ -215,8 +215,9 @@ class ChromiumBrowser(Browser):
 
     async def _opened(self, url: Url) -> Loaded:
         self._live = None
-        fetched = await self._fetch(Request(url))
+        fetched = await self._fetch(Request(url), await self._tab.cookies(url))
         if not is_html(fetched):
+            await self._tab.keep_cookies(fetched)
             return await asyncio.to_thread(rendered, fetched)
         fragment = fetched.url.fragment
         try:
@@ -263,7 +264,8 @@ class ChromiumBrowser(Browser):
         if loaded.document.lines != document.lines:
             raise Fault("no_such_link", told, url=document.url)
 
-    async def _fetch(self, request: Request) -> Fetched:
+    async def _fetch(self, request: Request, cookies: str) -> Fetched:
+        self._fetcher.replace_cookies(request.url, cookies)
         try:
             return await self.source.run(self._fetcher.fetch(request))
         except (Fault, WebError, TimeoutError):

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolenvs.errors import WebError
+from toolenvs.web.chromium.cookies import set_cookie
 from toolenvs.web.chromium.engine import Engine
 from toolenvs.web.content_types import shown_as
 from toolenvs.web.faults import Fault
 from toolenvs.web.fetch import Fetched, Request
 from toolenvs.web.render.charset import decode
-from toolenvs.web.urls import canonical
+from toolenvs.web.urls import Url, canonical
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, CDPSession, Page, Route
@@ -44,7 +45,15 @@ EXPECTED_S = 2.0
 PATIENCE = 0.75
 """Part of an action's time after which a page that still loads is read as it is."""
 
-Load = Callable[[Request], Awaitable[Fetched]]
+_NOT_HANDED_ON = {
+    "alt-svc", "clear-site-data", "connection", "content-disposition", "content-encoding", "content-length",
+    "content-type", "keep-alive", "link", "nel", "refresh", "report-to", "reporting-endpoints", "set-cookie",
+    "strict-transport-security", "transfer-encoding", "upgrade",
+}  # fmt: skip
+"""Headers that are about the transfer, or that would have Chromium ask for something by itself."""
+
+Load = Callable[[Request, str], Awaitable[Fetched]]
+"""Answers a request that is sent with these cookies, a header's value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +157,19 @@ class Tab:
             return await self._settled(0)
 
         return await self._bounded(go())
+
+    async def cookies(self, url: Url) -> str:
+        """What Chromium sends as cookies to an address."""
+        if self._context is None:
+            return ""
+        return "; ".join(f"{one.get('name')}={one.get('value')}" for one in await self._context.cookies(url.text))
+
+    async def keep_cookies(self, fetched: Fetched) -> None:
+        """Have Chromium keep what an answer asked to keep that is not handed on to it."""
+        if self._context is None:
+            return
+        for address, value in fetched.set_cookies:
+            await set_cookie(self._context, address, value)
 
     async def close(self) -> None:
         """Give the context back."""
@@ -312,7 +334,7 @@ class Tab:
                 continue
             if self._popup is not None:
                 asked, self._popup = self._popup, None
-                self._prepared = await self._load_html(asked)
+                self._prepared = await self._load_html(asked, await self.cookies(asked.url))
                 await self._goto(page, self._prepared.url.text)
                 continue
             if self._begun != self._ready:
@@ -471,7 +493,7 @@ class Tab:
             if prepared is not None and prepared.url.text == request.url.text:
                 fetched = prepared
             else:
-                fetched = await self._load_html(request)
+                fetched = await self._load_html(request, asked.headers.get("cookie", ""))
         except asyncio.CancelledError:
             raise
         except Exception as error:
@@ -483,7 +505,9 @@ class Tab:
             await self._nothing(route, begun)
             return
         self._fetched = fetched
-        await route.fulfill(status=200, content_type="text/html; charset=utf-8", body=_text(fetched))
+        await self.keep_cookies(fetched)
+        headers = _handed_on(fetched) | {"content-type": "text/html; charset=utf-8"}
+        await route.fulfill(status=200, headers=headers, body=_text(fetched))
 
     async def _nothing(self, route: "Route", begun: int) -> None:
         await route.abort("aborted")
@@ -497,7 +521,7 @@ class Tab:
             return
         self._in_flight += 1
         try:
-            fetched = await self._load(_request(asked))
+            fetched = await self._load(_request(asked), asked.headers.get("cookie", ""))
         except Fault as fault:
             await route.fulfill(status=fault.http_status or 404, content_type="text/plain", body="")
         except WebError as error:
@@ -511,15 +535,16 @@ class Tab:
             self._in_flight -= 1
             self._happened.set()
 
-    async def _load_html(self, request: Request) -> Fetched:
+    async def _load_html(self, request: Request, cookies: str) -> Fetched:
         """What a navigation is answered with.
 
         Raises:
             Fault: there is none.
             NotHtml: it is shown without the tab.
         """
-        fetched = await self._load(request)
+        fetched = await self._load(request, cookies)
         if not is_html(fetched):
+            await self.keep_cookies(fetched)
             raise NotHtml(fetched)
         return fetched
 
@@ -544,6 +569,10 @@ def is_html(fetched: Fetched) -> bool:
         fault.url, fault.http_status = fetched.url.text, fetched.http_status
         raise
     return kind.partition(";")[0].strip().lower() in _HTML
+
+
+def _handed_on(fetched: Fetched) -> dict[str, str]:
+    return {name: value for name, value in fetched.headers if name.lower() not in _NOT_HANDED_ON}
 
 
 def _text(fetched: Fetched) -> str:
