@@ -161,15 +161,13 @@ def _pairs(document: Document, index: int, form: Form, pressed: Field | None) ->
 
 
 def _option(select: Field, wanted: str) -> str:
-    ways = (
-        lambda value, shown: value == wanted,
-        lambda value, shown: shown == wanted,
-        lambda value, shown: shown.casefold().strip() == str(wanted).casefold().strip(),
-    )
-    for way in ways:
-        for value, shown in select.options:
-            if way(value, shown):
-                return value
+    plain = " ".join(str(wanted).casefold().split())
+    by_value = [value for value, _ in select.options if value == wanted]
+    by_text = [value for value, shown in select.options if shown == wanted]
+    nearly = [value for value, shown in select.options if " ".join(shown.casefold().split()) == plain]
+    for values in (by_value, by_text, nearly):
+        if values:
+            return values[0]
     known = ", ".join(repr(shown or value) for value, shown in select.options[:20])
     raise Fault("no_such_link", f"the select {select.number} has no option {wanted!r:.80}: its options are {known}")
 
