@@ -12,6 +12,7 @@ from toolenvs.databases.sources import source_of
 from toolenvs.errors import TaskError, ToolError, did_you_mean
 from toolenvs.schema import at_least
 from toolenvs.tasks.task import Task
+from toolenvs.tools import _sql_parsing
 from toolenvs.tools.base import ToolResult
 
 _SCHEMA = re.compile(r"\s*\.(schema|tables)\b\s*(.*?)\s*;?\s*", re.IGNORECASE | re.DOTALL)
@@ -39,6 +40,15 @@ class Options:
     """Characters of the schema, in the prompt and where `.schema` asks for it."""
     samples: int = 3
     """Values of each column that the schema shows, as far as they fit."""
+    linking: bool = False
+    """Whether the data of a call says which tables and columns its query reads: `data["reads"]`, with `tables` and
+    `columns` ("table.column"), or None for what cannot be parsed. Takes a millisecond a query; needs extra `sql`."""
+    hints: bool = False
+    """Whether a failed query that is SQL of another dialect is answered with what it is in the database's, where that
+    runs. Needs the extra `sql`."""
+    dialect: str = ""
+    """What the model writes, by sqlglot's names, such as "postgres"; its queries are translated to the database's
+    dialect. "" for the database's own. The judge has the same key. Needs the extra `sql`."""
     description: str = (
         "Runs one SELECT query of SQLite and returns its rows. The query .schema returns the schema, and .schema NAME "
         "that of one table."
@@ -63,6 +73,9 @@ class Tool:
 
     def __init__(self, options: Options) -> None:
         self.options = options
+        self.parses = bool(options.linking or options.hints or options.dialect)
+        if self.parses:
+            _sql_parsing.check(options.dialect)
         self.description = options.description
         self.context: Mapping[str, Callable[[Task], str]] = {"schema": self.schema, "evidence": evidence}
         """What a prompt may say of a task, by the name of its placeholder."""
@@ -115,7 +128,7 @@ class Session:
         """Run the query of a call.
 
         Raises:
-            ToolError: there is none.
+            ToolError: there is none, or it is not of the dialect that the page says.
             InfrastructureError: the database failed.
         """
         query = arguments.get("query")
@@ -130,12 +143,19 @@ class Session:
         if asked:
             text = await self._described(database, asked[1].lower(), asked[2])
             return ToolResult(text=text, data={"sql": query}, seconds=time.perf_counter() - started_s)
-        result = await database.aquery(query, seed=self._seed)
+        ran = query
+        if options.dialect:
+            ran = _sql_parsing.translated(query, options.dialect, database.dialect)
+        result = await database.aquery(ran, seed=self._seed)
         text = result.shown(
             max_rows=options.max_rows, max_chars=options.max_chars, max_cell_chars=options.max_cell_chars
         )
         told = {"result": result.status, "code": result.code, "columns": result.columns, "rows": len(result.rows)}
-        data = {"sql": query, **told}
+        data: dict[str, Any] = {"sql": query, **told}
+        if self._tool.parses:
+            data |= await _sql_parsing.data(database, query, ran, linking=options.linking)
+            if options.hints and result.code in ("sql", "no_such_column"):
+                text += await _sql_parsing.hint(database, ran, seed=self._seed)
         status = "error" if result.status == "refused" else result.status  # "refused" says that a budget is spent
         return ToolResult(text=text, status=status, data=data, seconds=time.perf_counter() - started_s)
 

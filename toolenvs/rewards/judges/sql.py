@@ -13,7 +13,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Literal
 
-from toolenvs.databases import ddl
+from toolenvs.databases import ddl, dialects
+from toolenvs.databases.parsing import Unparsed, transpiled
 from toolenvs.databases.sources import made, name_of
 from toolenvs.errors import DatabaseError, TaskError
 from toolenvs.rewards import sql
@@ -59,6 +60,8 @@ class Options:
     """Where the answer is a JSON object, its key for the query; "" where the answer is the query."""
     extra_columns: bool = False
     """Whether a result may have more columns than the gold's."""
+    dialect: str = ""
+    """What the model writes, as in `[tools.sql]`; a query that is no SQL of it is wrong."""
     schema_chars: int = 6_000
     """Characters of the schema in a prompt that has no tool."""
     samples: int = 3
@@ -77,6 +80,7 @@ class Judge:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._golds: dict[Path, dict[str, None]] = {}
+        dialects.check(options.dialect)
         self.context: Mapping[str, Callable[[Task], str]] = {"schema": self._schema, "evidence": _evidence}
         """What a prompt may say of a task, by the name of its placeholder."""
         self.solution: Callable[[Task], str] | None = None if options.reads == "call" else self._solution
@@ -160,6 +164,11 @@ class Judge:
         if said is None:
             return Ran(False, Reason.NO_ANSWER, None, score=0.0 if metric in _GRADED else None)
         suite, gold = self.suite(moment.task), moment.task.gold
+        if self._options.dialect:
+            try:
+                said = transpiled(said, read=self._options.dialect, write=suite.database().dialect)
+            except Unparsed as error:
+                return _verdict(0.0, metric, said, f"dialect: {error}", False, started_s)
         if metric == "careful":
             ordered = moment.task.extra.get("ordered")
             found = await suite.judge(

@@ -1,8 +1,9 @@
 """Demonstrations for a cold start on questions about the world's database: a fallible script that writes queries.
 
-More than half of its queries are wrong, each in one way: a comparison, an order, a number, a value, a column or a table
-is another, a condition is left out, the query breaks off, or there is none. Half of the time it tries its query before
-it answers with it; where the database reports an error, or finds nothing, it mostly answers with a better one.
+More than half of its queries are wrong, each in one way: a comparison, an order, a column or a table is another, a
+condition is left out, the query breaks off, or there is none. Names, words and numbers are always the question's. Half
+of the time it tries its query before it answers with it; where the database reports an error, or finds nothing, it
+mostly answers with a better one.
 """
 
 import re
@@ -15,8 +16,7 @@ from toolenvs.rollout.agent import Request
 from toolenvs.tasks.seeding import Draws
 from toolenvs.tasks.task import Task
 from toolenvs.train.tiny.acting import Script
-from toolenvs.world.entities import KINDS, WORDS
-from toolenvs.world.sql import THRESHOLDS
+from toolenvs.world.entities import KINDS
 from toolenvs.world.sql.tables import columns
 
 FAULTY_PERCENT = 55
@@ -30,13 +30,9 @@ _TOKEN = re.compile(r"'[^']*'|[A-Za-z_]+|\d+(?:\.\d+)?|[<>]=?|\s+|.", re.DOTALL)
 _COMPARISONS = (">", ">=", "<", "<=")
 _DIRECTIONS = ("ASC", "DESC")
 _COLUMNS = tuple(dict.fromkeys(column for kind in KINDS for column in columns(kind) if not column.endswith("id")))
-_NUMBERS = {str(number): tuple(map(str, numbers)) for numbers in THRESHOLDS.values() for number in numbers}
-_VALUES = {f"'{word}'": words for facts in WORDS.values() for words in facts.values() for word in words}
 _OTHERS: tuple[Callable[[str], tuple[str, ...]], ...] = (
     lambda token: _COMPARISONS if token in _COMPARISONS else (),
     lambda token: _DIRECTIONS if token in _DIRECTIONS else (),
-    lambda token: _NUMBERS.get(token, ()),
-    lambda token: tuple(f"'{word}'" for word in _VALUES.get(token, ())),
     lambda token: _COLUMNS if token in _COLUMNS else (),
     lambda token: KINDS if token in KINDS else (),
 )
