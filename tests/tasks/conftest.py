@@ -195,14 +195,33 @@ SAMPLES: dict[str, Rows] = {
             "data": data,
             "db_id": "shop",
             "env_class": "text2sql",
-            "prompt": user(f"Schema: ...\nQuestion: {question}"),
+            "prompt": user(f"{{db_details}}:CREATE ...;\n {{external_knowledge}}: {known};\n {{question}}: {question}"),
             "reward_spec": {"method": "rule", "ground_truth": sql},
             "extra_info": {"index": index},
             "max_turns": 6,
         }
-        for index, (data, question, sql) in enumerate(
-            (("synsql", "Which towns?", "SELECT name FROM city"), ("spider", "How many?", "SELECT count(*) FROM city"))
+        for index, (data, known, question, sql) in enumerate(
+            (
+                ("synsql", "large: a; b", "Which towns?", "SELECT name FROM city"),
+                ("spider", "", "How many?", "SELECT count(*) FROM city"),
+            )
         )
+    ],
+    "intercode": [
+        {
+            "db": "shop",
+            "gold": "SELECT count(*) FROM city",
+            "query": "How many towns are there?",
+            "hardness": "easy",
+            "db_tables": {"city": ["name", "people"]},
+        },
+        {
+            "db": "shop",
+            "gold": "SELECT name FROM city ORDER BY people",
+            "query": "Name the towns, the smallest first.",
+            "hardness": "medium",
+            "db_tables": {"city": ["name", "people"]},
+        },
     ],
     "plain": [
         {"ID": "2024-I-1", "Problem": "Find N.", "Solution": "It is 204.", "Answer": 204},

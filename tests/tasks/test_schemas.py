@@ -53,8 +53,12 @@ EXPECTED = {
         ("row-1", "The big ones?", ("SELECT name FROM city WHERE people > 5",)),
     ],
     "skyrl_sql": [
-        ("0", "Schema: ...\nQuestion: Which towns?", ("SELECT name FROM city",)),
-        ("1", "Schema: ...\nQuestion: How many?", ("SELECT count(*) FROM city",)),
+        ("0", "Which towns?", ("SELECT name FROM city",)),
+        ("1", "How many?", ("SELECT count(*) FROM city",)),
+    ],
+    "intercode": [
+        ("row-0", "How many towns are there?", ("SELECT count(*) FROM city",)),
+        ("row-1", "Name the towns, the smallest first.", ("SELECT name FROM city ORDER BY people",)),
     ],
     "plain": [("2024-I-1", "Find N.", ("204",)), ("2024-I-2", "Find M.", ("25",))],
 }
@@ -210,7 +214,26 @@ def test_deepretrieval_keeps_what_its_rewards_need(samples):
     assert literature.extra["reward_model"] == {"style": "rule", "score": [1, 1]}
     assert literature.extra["pub_date"] == "2019/03/01"
     assert sql.golds == ("SELECT 1",)
-    assert sql.extra["extra_info"]["db_path"] == "concert.sqlite"
+    assert (sql.extra["database"], sql.extra["db_id"]) == ("concert.sqlite", "concert")
+    samples["deepretrieval"][1]["extra_info"] |= {"db_path": "dbs/all.db", "db_id": "1-2"}  # as WikiSQL's rows
+    named = tasks.from_rows(samples["deepretrieval"])[1].extra
+    assert (named["database"], named["db_id"]) == ("dbs/all.db", "1-2")
+
+
+def test_intercode_reads_its_rows_of_bird(samples):
+    (row,) = [row for row in samples["bird"] if row["evidence"]]
+    moved = {key: value for key, value in row.items() if key not in ("db_id", "question")}
+    moved |= {"db": row["db_id"], "query": row["question"], "gold": row["SQL"]}
+    read, known = tasks.from_rows([moved])[0], tasks.from_rows([row])[0]
+    assert (read.id, read.question, read.golds, read.extra) == (known.id, known.question, known.golds, known.extra)
+    assert (read.source, known.source) == ("intercode", "bird")
+
+
+def test_skyrl_sql_keeps_what_a_question_needs_to_know_apart(samples):
+    first, second = tasks.from_rows(samples["skyrl_sql"])
+    assert [first.extra["evidence"], second.extra["evidence"]] == ["large: a; b", ""]
+    samples["skyrl_sql"][0]["prompt"][-1]["content"] = "Schema: x; Which?"
+    assert tasks.from_rows(samples["skyrl_sql"])[0].question == "Schema: x; Which?"
 
 
 def test_dapo_rows_without_raw_problem_are_unwrapped(samples):

@@ -49,12 +49,13 @@ def sql_task(
 
 
 def database_id(row: Row) -> str:
-    """The column `db_id`, which names a folder and a file.
+    """The column `db_id`, or InterCode's `db`, which names a folder and a file.
 
     Raises:
         TaskError: it is missing, or is a path.
     """
-    name = as_text(row.get("db_id"), "db_id").strip()
+    key = "db" if row.get("db_id") is None and row.get("db") is not None else "db_id"
+    name = as_text(row.get(key), key).strip()
     if not _DATABASE_ID.fullmatch(name) or name in (".", ".."):
-        raise TaskError(f"key 'db_id' is {name!r}; it must be the name of a database, not a path")
+        raise TaskError(f"key {key!r} is {name!r}; it must be the name of a database, not a path")
     return name

@@ -1,8 +1,11 @@
 """DeepRetrieval: query writing for literature and SQL; the prompt is chat text that was already rendered.
 
-Golds are document ids or one SQL statement (`{target[, score]}`); the database's path and id are in `extra_info`,
-the score in `extra["reward_model"]`.
+Golds are document ids or one SQL statement (`{target[, score]}`), the score is in `extra["reward_model"]`. A row of SQL
+names its database by the path that it had where the rows were made, and by its id, which is the file's name otherwise.
 """
+
+from pathlib import PurePosixPath
+from typing import Any
 
 from toolenvs.tasks.schemas._columns import (
     Row,
@@ -18,7 +21,8 @@ from toolenvs.tasks.schemas._columns import (
 )
 from toolenvs.tasks.task import Task
 
-_ABILITIES = ("literature_mining", "sql_generation")
+_SQL = "sql_generation"
+_ABILITIES = ("literature_mining", _SQL)
 
 
 def matches(row: Row) -> bool:
@@ -35,6 +39,8 @@ def to_task(row: Row, index: int) -> Task:
     messages = as_messages(row.get("prompt"), "prompt")
     ground_truth = rule(row).get("ground_truth")
     extra = unclaimed(row, "prompt", "data_source")
+    if row.get("ability") == _SQL:
+        extra |= _database(as_mapping(row, "extra_info"))
     if isinstance(ground_truth, dict):
         rest = {key: value for key, value in ground_truth.items() if key != "target"}
         extra["reward_model"] = {**as_mapping(extra, "reward_model"), **rest}
@@ -47,3 +53,13 @@ def to_task(row: Row, index: int) -> Task:
         source=source_of(row),
         extra=extra,
     )
+
+
+def _database(extra_info: Row) -> dict[str, Any]:
+    path, identity = extra_info.get("db_path"), extra_info.get("db_id")
+    told: dict[str, Any] = {"evidence": ""}  # the rendered prompt has it
+    if isinstance(path, str) and path:
+        told |= {"database": path, "db_id": PurePosixPath(path).stem}
+    if isinstance(identity, str) and identity:
+        told["db_id"] = identity
+    return told

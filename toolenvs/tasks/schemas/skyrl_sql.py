@@ -1,7 +1,10 @@
 """SkyRL-SQL: a chat `prompt`, `db_id`, `data` (which set it is of), the gold in `reward_spec.ground_truth`.
 
-The question is the last user message, schema and external knowledge included; a system message stays in `messages`.
+The last user message holds the schema, what the question needs to know, and the question, each behind a name in braces;
+a message of another form is the question as a whole. A system message stays in `messages`.
 """
+
+import re
 
 from toolenvs.tasks.schemas._columns import (
     Row,
@@ -16,6 +19,10 @@ from toolenvs.tasks.schemas._columns import (
 from toolenvs.tasks.schemas._sql import database_id
 from toolenvs.tasks.task import Task
 
+_PARTS = re.compile(
+    r"\s*\{db_details\}:.*;\s*\{external_knowledge\}:(.*?);\s*\{question\}:\s*(.*\S)\s*", re.DOTALL | re.IGNORECASE
+)
+
 
 def matches(row: Row) -> bool:
     """Whether the row has a database and SkyRL's column for the gold."""
@@ -23,7 +30,7 @@ def matches(row: Row) -> bool:
 
 
 def to_task(row: Row, index: int) -> Task:
-    """Read one row. `extra` has `db_id`, `data` and, where the row limits them, `max_turns`.
+    """Read one row. `extra` has `db_id`, `data` and `evidence`, and the row's `max_turns`, which the budget says here.
 
     Raises:
         TaskError: the prompt, the query or the database's id is missing.
@@ -32,12 +39,15 @@ def to_task(row: Row, index: int) -> Task:
     truth = as_mapping(row, "reward_spec").get("ground_truth")
     extra_info = as_mapping(row, "extra_info")
     source = row.get("data")
+    told = user_text(messages, "prompt").strip()
+    parts = _PARTS.fullmatch(told)
+    evidence, question = (parts[1].strip(), parts[2]) if parts else ("", told)
     return Task(
         id=as_id(extra_info.get("index"), index),
-        question=user_text(messages, "prompt").strip(),
+        question=question,
         golds=(as_text(truth, "reward_spec.ground_truth").strip(),),
         messages=messages,
         rendered=is_rendered(messages),
         source="skyrl_sql" if source is None else as_text(source, "data"),
-        extra={**unclaimed(row, "prompt", "reward_spec"), "db_id": database_id(row), "evidence": ""},
+        extra={**unclaimed(row, "prompt", "reward_spec"), "db_id": database_id(row), "evidence": evidence},
     )
