@@ -78,7 +78,9 @@ def test_values_of_every_kind(postgres: Database) -> None:
 
 
 def test_what_reads_the_clock_says_so(postgres: Database) -> None:
-    for sql in ("SELECT now()", "SELECT current_date", "SELECT 'today'::date", "SELECT age(date '2020-01-01')"):
+    for reads in ("now()", "current_date", "'today'::date", "age(date '2020-01-01')", "E'Now '::timestamp",
+                  "$a$12:00 today$a$::timestamp", "pg_conf_load_time()"):  # fmt: skip
+        sql = f"SELECT {reads}"
         result = postgres.query(sql)
         assert not result.repeatable
         assert "clock" in result.text

@@ -41,7 +41,7 @@ def shown(result: "Result", *, max_rows: int = 50, max_chars: int = 8_000, max_c
         lines.append(line)
     lines.append(_count(len(lines) - 1, len(result.rows), result.truncated, result.total_rows))
     if not result.repeatable:
-        lines.append("(this reads the server's clock: another run may give other rows)")
+        lines.append("(this reads the clock or takes a sample: another run may give other rows)")
     return "\n".join(lines)
 
 

@@ -37,7 +37,8 @@ class Result:
     """SQLite: steps of its virtual machine until the last kept row, counted by the thousand, the same on every run;
     None for the other engines and where the query did not run."""
     repeatable: bool = True
-    """Whether another run gives the same; False where the query reads a clock that cannot be stopped (PostgreSQL)."""
+    """Whether another run gives the same; False where the query reads a clock that cannot be stopped (PostgreSQL), or
+    takes a sample without naming its seed (PostgreSQL, DuckDB)."""
     seconds: float = 0.0
     """Wall time from request to answer."""
 

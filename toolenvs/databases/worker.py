@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from toolenvs.databases import wire
 from toolenvs.errors import ConfigError, DatabaseError, MissingExtraError
 
-KILL_AFTER_S = 0.35
+KILL_AFTER_S = 0.25
 """After a deadline; the process's own timer, which is earlier, is there for when this one cannot."""
 START_TIMEOUT_S = 60.0
 _MAX_FRAME_BYTES = 1 << 30
@@ -108,7 +109,7 @@ class Worker:
                 self.channel.settimeout(max(until - time.monotonic(), 0.001))
                 self._feed(self.channel.recv(1 << 20))
         except TimeoutError:
-            self.kill()
+            self._drop()
             raise
         except OSError:
             raise Gone(self.kill()) from None
@@ -127,7 +128,7 @@ class Worker:
                 while (body := self._frame()) is None:
                     self._feed(await loop.sock_recv(self.channel, 1 << 20))
         except TimeoutError:
-            self.kill()
+            self._drop()
             raise
         except OSError:
             raise Gone(self.kill()) from None
@@ -167,6 +168,13 @@ class Worker:
         self._process.wait()
         self.channel.close()
         return ended
+
+    def _drop(self) -> None:
+        """End it without waiting for the kernel to free its memory, which can take longer than the query might."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        self.channel.close()
+        threading.Thread(target=self._process.wait, daemon=True).start()
 
     def _ended_by(self) -> int:
         """A closed channel comes a moment before the wait status."""

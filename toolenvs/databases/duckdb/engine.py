@@ -14,16 +14,7 @@ from toolenvs.databases.watchdog import Watchdog
 
 _COUNTED_ROWS = 200_000
 _CHUNK = 256
-_MOMENTS = {
-    "TIMESTAMPTZ '{now}+00'": ("now", "get_current_timestamp", "current_timestamp", "transaction_timestamp"),
-    "TIMESTAMP '{now}'": ("current_localtimestamp", "localtimestamp"),
-    "TIMESTAMP '{now}'::TIME": ("current_localtime", "localtime"),
-    "TIMESTAMPTZ '{now}+00'::TIMETZ": ("current_time", "get_current_time"),
-    "DATE '{day}'": ("current_date", "today"),
-    "1": ("txid_current", "current_connection_id", "current_query_id", "current_transaction_id"),
-    "uuid()": ("uuidv7",),
-}
-"""What stands for the functions that differ from run to run."""
+_UNKNOWN = re.compile(r"column .*not found|does not have a column named")
 _SETTINGS = {
     "enable_external_access": "false",
     "autoload_known_extensions": "false",
@@ -66,13 +57,13 @@ class DuckDbEngine:
         """Run one query; see `toolenvs.databases.base`."""
         run = self._connection.execute
         try:
-            rules.check(request["sql"], request["answer"], self._refused)
+            repeatable = rules.check(request["sql"], request["answer"], self._refused)
             self._set_clock(request["now"])
             run("BEGIN TRANSACTION")
             try:
                 run("SELECT setseed(?)", [random.Random(request["seed"]).random()])
                 with self._watchdog.until(request["timeout_s"]):
-                    return self._rows(run(request["sql"]), request)
+                    return {**self._rows(run(request["sql"]), request), "repeatable": repeatable}
             finally:
                 run("ROLLBACK")
         except rules.Refusal as refusal:
@@ -85,7 +76,7 @@ class DuckDbEngine:
     def _set_clock(self, now: str) -> None:
         if now == self._now:
             return
-        for form, names in _MOMENTS.items():
+        for form, names in rules.MOMENTS.items():
             value = form.format(now=now, day=now[:10])
             for name in names:
                 self._connection.execute(f"CREATE OR REPLACE TEMP MACRO {name}() AS {value}")
@@ -93,6 +84,7 @@ class DuckDbEngine:
             f"CREATE OR REPLACE TEMP MACRO age(a) AS system.main.age(TIMESTAMP '{now[:10]} 00:00:00', a), "
             "(a, b) AS system.main.age(a, b)"
         )
+        self._connection.execute(f"CREATE OR REPLACE TEMP MACRO ago(a) AS TIMESTAMPTZ '{now}+00' - a")
         self._now = now
 
     def _rows(self, result: Any, request: dict[str, Any]) -> dict[str, Any]:
@@ -125,7 +117,7 @@ class DuckDbEngine:
             return out_of_memory()
         if isinstance(error, duckdb.PermissionException) or "read-only mode" in told or "locked" in told:
             return {"status": "refused", "code": "forbidden", "error": told}
-        unknown = isinstance(error, duckdb.BinderException) and "column" in told and "not found" in told
+        unknown = isinstance(error, duckdb.BinderException) and _UNKNOWN.search(told) is not None
         return {"status": "error", "code": "no_such_column" if unknown else "sql", "error": told}
 
 

@@ -20,6 +20,8 @@ from toolenvs.errors import ConfigError
 _COUNTED_ROWS = 200_000
 _FORBIDDEN = {"25006", "42501", "0A000"}  # read-only transaction, privilege, not supported there
 _MEMORY = {"53200", "53400", "53100"}  # memory, a configured limit, disk
+_ASKS_TOO_MUCH = re.compile(r"invalid memory alloc request size|out of memory")
+"""What the server calls an internal error, and is the query's."""
 _TEXT: Callable[[bytes], Any] = lambda data: data.decode("utf-8", "replace")  # noqa: E731
 _VALUES: dict[int, Callable[[bytes], Any]] = {
     16: lambda data: data == b"t",
@@ -88,6 +90,7 @@ class PostgresEngine:
             f"SET LOCAL statement_timeout = {int(request['timeout_s'] * 1000) + 100}; "
             "SET LOCAL lock_timeout = '1s'; SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO'; "
             "SET LOCAL bytea_output = 'hex'; SET LOCAL IntervalStyle = 'postgres'; SET LOCAL extra_float_digits = 1; "
+            "SET LOCAL synchronize_seqscans = off; "  # else a scan begins where another one is
             f"SET LOCAL max_parallel_workers_per_gather = 0; SELECT setseed({seed!r})"
         )
         try:
@@ -141,6 +144,8 @@ class PostgresEngine:
         if error.state in _FORBIDDEN:
             return {"status": "refused", "code": "forbidden", "error": told}
         if error.state in _MEMORY or (not error.state and "memory" in told):
+            return out_of_memory()
+        if error.state == "XX000" and _ASKS_TOO_MUCH.search(told):
             return out_of_memory()
         if not error.state or error.state.startswith(("08", "57P", "58", "XX")):
             return {"broken": f"the server failed ({told})"}

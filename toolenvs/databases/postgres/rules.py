@@ -53,12 +53,18 @@ OTHERS = frozenset(
     ]
 )
 """Words that other statements begin with; the server says what is wrong with any further one."""
-VOLATILE = frozenset(["random", "clock_timestamp", "timeofday", "gen_random_uuid", "setseed", "statement_timestamp"])
+VOLATILE = frozenset(
+    [
+        *("random", "clock_timestamp", "timeofday", "gen_random_uuid", "setseed", "statement_timestamp"),
+        *("system", "bernoulli"),  # of TABLESAMPLE; nothing else can call them
+    ]
+)
 """Of the functions that give another value at each call, or change something, those that may be called."""
 _HIDDEN = re.compile(
     r"pg_stat.*|pg_locks|pg_prepared_\w+|pg_cursors|pg_settings|pg_file_settings|pg_hba_file_rules|pg_ident_file_mappings"
     r"|pg_config|pg_shmem_allocations|pg_backend_memory_contexts|pg_replication_\w+|pg_authid|pg_shadow|pg_user_mappings"
-    r"|pg_largeobject.*|pg_show_all_settings"
+    r"|pg_largeobject.*|pg_show_all_settings|inet_(?:client|server)_(?:addr|port)|pg_listening_channels|pg_cursor"
+    r"|pg_prepared_statement"
 )
 """Views and functions that show other sessions, or the server itself."""
 _RUNS_TEXT = re.compile(r"\w+_to_xml\w*|dblink\w*|crosstab\w*|connectby|ts_stat|ts_rewrite")
@@ -66,10 +72,13 @@ _CLOCK = frozenset(
     [
         *("now", "current_timestamp", "current_date", "current_time", "localtime", "localtimestamp", "clock_timestamp"),
         *("statement_timestamp", "transaction_timestamp", "timeofday", "age", "gen_random_uuid", "pg_backend_pid"),
-        *("pg_postmaster_start_time", "pg_current_xact_id", "txid_current"),
+        *("pg_postmaster_start_time", "pg_conf_load_time", "pg_current_xact_id", "txid_current"),
+        *("pg_current_snapshot", "txid_current_snapshot", "pg_my_temp_schema"),
     ]
 )
-_MOMENTS = frozenset(["'now'", "'today'", "'tomorrow'", "'yesterday'"])
+_MOMENTS = frozenset(["now", "today", "tomorrow", "yesterday"])
+_BESIDE_MOMENTS = re.compile(r"[\d:.+-].*|am|pm|utc|gmt|z|zulu|allballs")
+_CONTENT = re.compile(r"(?:[eEnN]|[uU]&)?'(.*?)'?|\$(\w*)\$(.*?)\$\2\$", re.DOTALL)
 
 
 class Refusal(Exception):
@@ -127,8 +136,20 @@ def check(tokens: list[Token], answer: bool, volatile: frozenset[str]) -> None:
 
 
 def repeatable(tokens: list[Token]) -> bool:
-    """Whether a query reads no clock, as far as its tokens tell."""
-    return not any(token.name in _CLOCK or token.text.lower() in _MOMENTS for token in tokens)
+    """Whether a query reads no clock and takes no sample of its own choice, as far as its tokens tell."""
+    names = [token.name.lower() for token in tokens]
+    if "tablesample" in names and "repeatable" not in names:
+        return False
+    moments = (token.kind == "text" and _may_be_a_moment(token.text) for token in tokens)
+    return not _CLOCK.intersection(names) and not any(moments)
+
+
+def _may_be_a_moment(text: str) -> bool:
+    """Whether the server would read the clock if a text were taken for a date or time."""
+    content = _CONTENT.fullmatch(text)
+    words = (content[1] or content[3] or "").lower().split() if content else []
+    known = _MOMENTS.intersection(words)
+    return bool(known) and all(word in _MOMENTS or _BESIDE_MOMENTS.fullmatch(word) for word in words)
 
 
 def _statements(tokens: list[Token]) -> list[list[Token]]:

@@ -56,7 +56,7 @@ def lex(sql: str) -> Lexed:
         if statements == 1:
             last = end
         first = first or match[0].upper()
-        if kind == "quoted":
+        if kind == "quoted" and len(match[0]) > 1 and match[0][-1] == '"':  # an open one is SQLite's to refuse
             quoted.append(match.span())
         elif kind == "parameter" and not parameter:
             parameter = match[0]
