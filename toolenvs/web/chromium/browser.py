@@ -63,11 +63,12 @@ class ChromiumBrowser(Browser):
         self._waits = True
         self._engine = engine or shared(**chromium)
         self._fetcher = Fetcher(source, source.transport(limits), limits)
+        self._max_chars = 2 * limits.max_body_bytes  # marks and quotes make a page longer
         self._tab = Tab(
             self._engine,
             self._fetch,
             timeout_s=limits.timeout_s,
-            max_chars=limits.max_body_bytes,
+            max_chars=self._max_chars,
             javascript=javascript,
         )
         self._shown: Fetched | None = None  # what the tab's page was answered with
@@ -231,9 +232,10 @@ class ChromiumBrowser(Browser):
         fetched = seen.fetched
         document = await asyncio.to_thread(
             render,
-            seen.html.encode("utf-8", "replace"),
+            seen.html,
             url=_address(seen.url),
-            content_type="text/html; charset=utf-8",
+            content_type=seen.content_type or "text/html",
+            max_bytes=self._max_chars,
         )
         self._live = document
         same_page = before is not None and fetched is self._shown
@@ -241,6 +243,7 @@ class ChromiumBrowser(Browser):
         truncated = bool(document.truncated) or not seen.complete or (fetched is not None and fetched.truncated)
         return Loaded(
             document,
+            "" if same_page else _fragment(seen.url),
             http_status=fetched.http_status if fetched is not None else None,
             truncated=truncated,
             same_page=same_page,
@@ -280,6 +283,13 @@ def _address(url: str) -> str:
         return canonical(url).text
     except Fault:
         return url
+
+
+def _fragment(url: str) -> str:
+    try:
+        return canonical(url).fragment
+    except Fault:
+        return ""
 
 
 def _changes(fresh: Document, wanted: Document) -> list[tuple[str, tuple[Any, ...]]] | None:

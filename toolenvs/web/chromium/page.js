@@ -10,7 +10,7 @@
   // Mark what can be acted upon, and write the page out with the state of its fields.
   const read = async (most) => {
     for (let turn = 0; turn < 2; turn++) await new Promise((go) => setTimeout(go, 0));
-    if (!document.documentElement) return { html: "", url: location.href, cut: false };
+    if (!document.documentElement) return { html: "", url: location.href, type: "", cut: false };
     for (const old of document.querySelectorAll(`[${MARK}]`)) old.removeAttribute(MARK);
     let next = 0;
     for (const one of document.querySelectorAll(MARKED)) one.setAttribute(MARK, next++);
@@ -33,7 +33,8 @@
     }
     const kind = document.doctype ? new XMLSerializer().serializeToString(document.doctype) : "";
     const html = kind + copy.outerHTML;
-    return { html: html.slice(0, most), url: location.href, cut: html.length > most };
+    const type = document.contentType === "application/xhtml+xml" ? document.contentType : "text/html";
+    return { html: html.slice(0, most), url: location.href, type, cut: html.length > most };
   };
 
   // Where to click an element with the mouse; null where it cannot be hit, so that it has to be clicked by script.

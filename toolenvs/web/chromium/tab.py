@@ -62,6 +62,7 @@ class Snapshot:
 
     html: str
     url: str
+    content_type: str
     complete: bool
     """False where it was still loading, or longer than what is read."""
     fetched: Fetched | None
@@ -348,9 +349,9 @@ class Tab:
                 continue
             seen = await self._read()
             if self._begun == self._ready and self._outcome is None and self._popup is None:
-                return Snapshot(seen["html"], seen["url"], complete and not seen["cut"], self._fetched)
+                return _snapshot(seen, complete, self._fetched)
         seen = await self._read()
-        return Snapshot(seen["html"], seen["url"], False, self._fetched)
+        return _snapshot(seen, False, self._fetched)
 
     async def _something(self, most_s: float) -> bool:
         """Wait until something happened on the page, at most so long; whether it did."""
@@ -506,7 +507,8 @@ class Tab:
             return
         self._fetched = fetched
         await self.keep_cookies(fetched)
-        headers = _handed_on(fetched) | {"content-type": "text/html; charset=utf-8"}
+        kind = "application/xhtml+xml" if _declared(fetched) == "application/xhtml+xml" else "text/html"
+        headers = _handed_on(fetched) | {"content-type": f"{kind}; charset=utf-8"}
         await route.fulfill(status=200, headers=headers, body=_text(fetched))
 
     async def _nothing(self, route: "Route", begun: int) -> None:
@@ -549,6 +551,10 @@ class Tab:
         return fetched
 
 
+def _snapshot(seen: dict[str, Any], complete: bool, fetched: Fetched | None) -> Snapshot:
+    return Snapshot(seen["html"], seen["url"], seen["type"], complete and not seen["cut"], fetched)
+
+
 class NotHtml(Exception):
     """A navigation led to text or data, which need no browser."""
 
@@ -573,6 +579,10 @@ def is_html(fetched: Fetched) -> bool:
 
 def _handed_on(fetched: Fetched) -> dict[str, str]:
     return {name: value for name, value in fetched.headers if name.lower() not in _NOT_HANDED_ON}
+
+
+def _declared(fetched: Fetched) -> str:
+    return fetched.content_type.partition(";")[0].strip().lower()
 
 
 def _text(fetched: Fetched) -> str:
