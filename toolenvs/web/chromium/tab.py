@@ -349,6 +349,10 @@ class Tab:
                 continue
             seen = await self._read()
             if self._begun == self._ready and self._outcome is None and self._popup is None:
+                if not seen["url"].startswith(("http://", "https://")):  # made by a script, without a request
+                    self._throw_away()
+                    told = f"the page's scripts led to {seen['url']:.60}, which is not opened: open another page"
+                    raise Fault("bad_url", told)
                 return _snapshot(seen, complete, self._fetched)
         seen = await self._read()
         return _snapshot(seen, False, self._fetched)
