@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator
 from copy import copy as copy_of
 from dataclasses import dataclass, replace
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import ClassVar, Protocol
 
 import httpx
@@ -90,7 +91,9 @@ class Fetcher:
         self._way = way
         self.transport = transport
         self._limits = limits
-        self._cookies = httpx.Cookies()
+        # a cookie without a domain is its host's own, not that of hosts below it
+        strict = DefaultCookiePolicy(strict_ns_domain=DefaultCookiePolicy.DomainStrict)
+        self._cookies = httpx.Cookies(CookieJar(strict))
         self._robots = Robots(AGENT) if way.live else None
         self._pace = Pace(limits.pace_s) if way.live else None
         self.bytes_used = 0
