@@ -41,15 +41,11 @@ def render(body: bytes | str, *, url: str, content_type: str = "text/html", max_
     cut: tuple[str, ...] = ()
     if len(body) > max_bytes:
         body, cut = body[:max_bytes], ("bytes",)
-    text = (
-        decode(body, content_type, declared=kind in _HTML or kind.endswith("xml"))[0]
-        if isinstance(body, bytes)
-        else body
-    )
-    text = clean(text)
+    if isinstance(body, bytes):
+        body, _ = decode(body, content_type, declared=kind in _HTML or kind.endswith("xml"))
     if kind not in _HTML:
-        lines, more = lines_of(text, kind)
+        lines, more = lines_of(clean(body), kind)
         title = url.partition("?")[0].rstrip("/").rpartition("/")[2]
         return Document(url=url, title=title, lines=lines, content_type=kind, truncated=cut + more)
-    stream, more = parts(text, xml=kind.endswith("xml"))
+    stream, more = parts(body, xml=kind.endswith("xml"))
     return walk(stream, url, cut + more, kind or "text/html")

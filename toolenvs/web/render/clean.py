@@ -12,6 +12,8 @@ _SHOWS_NOTHING = (
 _JOINS = "[^\\s\x00-\x7f\u200c\u200d]"
 _HIDING = re.compile(f"[{_SHOWS_NOTHING}]|(?<!{_JOINS})[\u200c\u200d]|[\u200c\u200d](?!{_JOINS})")
 _SEPARATORS = re.compile("[\x85\u2028\u2029]")
+_PLAIN = bytes((9, 10, *range(32, 127)))
+_SPECIAL = re.compile(f"[{_SHOWS_NOTHING}\u200c\u200d\x85\u2028\u2029]")
 
 
 def clean(text: str) -> str:
@@ -23,4 +25,7 @@ def clean(text: str) -> str:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if text.isascii():
         return text.translate(_ASCII)
+    left = text.encode("utf-8", "surrogatepass").translate(None, _PLAIN)  # few characters, so that looking is quick
+    if not _SPECIAL.search(left.decode("utf-8", "surrogatepass")):
+        return text
     return _SEPARATORS.sub("\n", _HIDING.sub("", text))

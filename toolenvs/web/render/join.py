@@ -25,8 +25,14 @@ class Joiner:
     def _set(self, url: str) -> None:
         self.base = url.partition("#")[0]
         path = self.base.partition("?")[0]
-        cut = path.rfind("/") + 1
-        self._folder = path[:cut] if cut > path.find("://") + 3 else ""
+        folder, root = path.rfind("/") + 1, path.find("://") + 3
+        self._folders: list[str] = []
+        """The page's folder, the one above it, and so on up to the root."""
+        while folder > root:
+            self._folders.append(path[:folder])
+            folder = path.rfind("/", 0, folder - 1) + 1
+        if _DOTS.search(path[root:]):
+            self._folders.clear()
 
     def rebase(self, href: str) -> None:
         """Take the page's own base, the first time only."""
@@ -44,8 +50,11 @@ class Joiner:
 
     def _joined(self, href: str) -> str | None:
         href = href.strip(" \t\n\r\f")
-        if self._folder and _PLAIN.fullmatch(href) and not _DOTS.search(href):
-            return self._folder + href
+        up, rest = 0, href
+        while rest.startswith("../") and up < len(self._folders) - 1:
+            up, rest = up + 1, rest[3:]
+        if self._folders and _PLAIN.fullmatch(rest) and not _DOTS.search(rest):
+            return self._folders[up] + rest
         if href[:1] == "#":
             url = self.base + href
         else:

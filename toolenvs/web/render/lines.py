@@ -2,7 +2,6 @@
 
 from toolenvs.web.document import Field, Form, Link
 from toolenvs.web.render.join import Joiner
-from toolenvs.web.render.tables import layouts
 from toolenvs.web.render.tags import Tag, unescaped
 
 MAX_LINKS = 2_000
@@ -40,7 +39,7 @@ class Lines:
         self.link: tuple[str, str, str] | None = None
         self.link_from = 0
         # tables: whether each is a layout; the row of the innermost
-        self.layouts = layouts(parts)
+        self.layouts: dict[int, bool] | None = None  # found out at the first table
         self.tables: list[bool] = []
         self.rows: list[list[str]] = []
         self.in_cell = False

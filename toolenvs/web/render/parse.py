@@ -5,22 +5,34 @@ and no attribute holds an angle bracket, so that one split gives all tags. Some 
 the standard slow or large; they are changed before, and say so only where something is lost.
 """
 
+import itertools
 import re
 
 from toolenvs.errors import MissingExtraError
+from toolenvs.web.render.clean import clean
 
 MAX_TAG_CHARS = 65_536
 """Of one tag; a parser compares each attribute with all before."""
 MAX_DEPTH = 256
 """Of elements in a page of more than `_STEP` tags; a parser asks for many a tag what it stands in."""
-_STEP = 10_000
-_MAX_COPIES = 1_000_000
+_STEP = 16_000
+_MAX_COPIES = 500_000
 """Formatting elements times elements: an unclosed one is opened again in every paragraph after it."""
 _MAX_OPTIONS = 2_000
 
 _LONG_TAG = re.compile(rf"<([a-zA-Z][a-zA-Z0-9]{{0,31}}+)[^>]{{{MAX_TAG_CHARS}}}[^>]*+>?")
-_FORMATTING = re.compile(r"<(/?)(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/>])", re.I)
+_ANY_CASE = "|".join(  # the flag for it would make the search slow
+    "".join(f"[{letter}{letter.upper()}]" for letter in name)
+    for name in ("b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u")
+)
+_FORMATTING = re.compile(rf"<(?:{_ANY_CASE})(?=[\s/>])")
+_FORMATTING_END = re.compile(rf"</(?:{_ANY_CASE})(?=[\s/>])")
 _OPTION = re.compile(r"<(/?)(?:option|optgroup)(?=[\s/>])", re.I)
+_NESTED = re.compile(
+    r"<(/?)(?!!|(?:area|base|basefont|bgsound|br|col|embed|frame|hr|img|input|keygen|link|meta|param|source|track|wbr)"
+    r"[ >])"
+)
+_STEPS = {"": 1, "/": -1}
 _START = re.compile(r"<[a-zA-Z]")
 _SELF_CLOSED = re.compile(
     r"<(?!(?:area|base|br|col|embed|frame|hr|img|input|link|meta|param|source|track|wbr)[\s/])"
@@ -29,6 +41,10 @@ _SELF_CLOSED = re.compile(
 _UNSEEN = re.compile(
     r"<!--.*?-->|<(script|style|iframe|noembed|noframes)(?: [^>]*+)?>.*?</\1>|<(xmp|plaintext)(?: [^>]*+)?>(.*?)</\2>",
     re.S,
+)
+_HIDING = re.compile(r'style="[^"]*(?i:display|visibility)')
+_WITHOUT_EFFECT = re.compile(
+    r'</?(?:span|code|em|strong|b|i|u|tt|kbd|samp|cite|var|small|abbr|tbody|thead)(?: class="[^"]*")?>'
 )
 _TAG = re.compile(r"<([^>]*)>")
 _FORGED = re.compile(r"(\[(?:\d|<[^>]*+>)++)([†‡])")
@@ -61,7 +77,9 @@ def parts(html: str, *, xml: bool = False) -> tuple[list[str], tuple[str, ...]]:
     else:
         written, cut_here = _step_by_step(html, cut)
         cut += cut_here
-    written = _UNSEEN.sub(_seen, written)
+    written = clean(_UNSEEN.sub(_seen, written))
+    if ' hidden="' not in written and not _HIDING.search(written):  # else each end may be that of a hidden element
+        written = _WITHOUT_EFFECT.sub("", written)
     if "†" in written or "‡" in written:
         written = _FORGED.sub(r"\1 \2", written)
     return _TAG.split(written), cut
@@ -72,9 +90,9 @@ def _tamed(html: str) -> tuple[str, tuple[str, ...]]:
     if len(html) > MAX_TAG_CHARS:
         html, count = _LONG_TAG.subn(r"<\1>", html)
         cut = ("tag",) if count else ()
-    starts = html.count("<")
-    if starts * starts > _MAX_COPIES and len(_FORMATTING.findall(html)) * starts > _MAX_COPIES:
-        html = _FORMATTING.sub(r"<\1span", html)
+    starts = html.count("<") - html.count("</")
+    if starts * starts > 4 * _MAX_COPIES and len(_FORMATTING.findall(html)) * starts > _MAX_COPIES:
+        html = _FORMATTING_END.sub("</span", _FORMATTING.sub("<span", html))
     if starts > _MAX_OPTIONS and len(_OPTION.findall(html)) > 2 * _MAX_OPTIONS:
         html = _OPTION.sub(r"<\1li", html)
     return html, cut
@@ -105,14 +123,8 @@ def _step_by_step(html: str, cut: tuple[str, ...]) -> tuple[str, tuple[str, ...]
 
 
 def _depth(written: str) -> int:
-    depth = deepest = 0
-    for tag in _TAG.findall(written):
-        if tag[:1] == "/":
-            depth -= 1
-        elif tag.partition(" ")[0] not in VOID and tag[:1] != "!":
-            depth += 1
-            deepest = max(deepest, depth)
-    return deepest
+    steps = map(_STEPS.__getitem__, _NESTED.findall(written))
+    return max(itertools.accumulate(steps), default=0)
 
 
 def _seen(match: re.Match[str]) -> str:

@@ -4,15 +4,15 @@ _WITHIN = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "form", "hr"))
 """Elements that do not stand in a cell of data."""
 
 
-def layouts(parts: list[str]) -> dict[int, bool]:
-    """For each table, by its place in the stream, whether it is a layout.
+def layouts(parts: list[str], first: int) -> dict[int, bool]:
+    """For each table from the place `first` on, by its place in the stream, whether it is a layout.
 
     It is one if it holds another table, a heading, a form or a rule, if its role says so, or if it has one cell only.
     """
     found: dict[int, bool] = {}
     open_tables: list[int] = []
     cells: list[int] = []
-    for place in range(1, len(parts), 2):
+    for place in range(first, len(parts), 2):
         tag = parts[place]
         if tag[:1] == "t":
             if tag[:2] in ("td", "th") and (tag[2:3] in ("", " ")):

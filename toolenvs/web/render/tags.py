@@ -151,14 +151,24 @@ def read(tag: str) -> Tag:
         if name == "dialog":
             return Tag(Does.SKIP, name, {})
         return Tag(does, name, {}) if does else NOTHING
-    attributes = {key: unescaped(value) for key, value in reversed(_ATTRIBUTE.findall(rest))}
+    try:
+        attributes = dict([part.split('="', 1) for part in rest[:-1].split('" ')])
+    except ValueError:  # a name with a quotation mark in it
+        attributes = dict(_ATTRIBUTE.findall(rest))
+    if "&" in rest:
+        attributes = {key: unescaped(value) for key, value in attributes.items()}
     hidden = "hidden" in attributes or ("style" in attributes and _HIDDEN_STYLE.search(attributes["style"]))
     if hidden or (name == "dialog" and "open" not in attributes):
         return Tag(Does.SKIP, name, attributes)
     anchor = attributes.get("id") or (attributes.get("name", "") if name == "a" else "")
     if name == "a" and "href" not in attributes:
         does = Does.NOTHING
-    pressed = does not in _NUMBERED and does is not Does.SKIP and name not in _NOT_PRESSED and _is_pressed(attributes)
+    pressed = (
+        ("onclick" in attributes or "data-te-id" in attributes or attributes.get("role", "").lower() in _PRESSED)
+        and does not in _NUMBERED
+        and does is not Does.SKIP
+        and name not in _NOT_PRESSED
+    )
     if not does and not anchor and not pressed:
         return NOTHING
     return Tag(does or Does.ANCHOR, name, attributes, anchor, pressed)
@@ -174,9 +184,3 @@ def tag_of(written: str) -> Tag:
                 known.clear()
             known[written] = tag
     return tag
-
-
-def _is_pressed(attributes: Mapping[str, str]) -> bool:
-    return (
-        "onclick" in attributes or "data-te-id" in attributes or attributes.get("role", "").strip().lower() in _PRESSED
-    )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from toolenvs.web.document import Document
 from toolenvs.web.render.controls import Controls
 from toolenvs.web.render.lines import MAX_INDENT, Full, escaped, joined
+from toolenvs.web.render.tables import layouts
 from toolenvs.web.render.tags import NOTHING, Does, Tag, known, level, tag_of
 
 FENCE = "```"
@@ -35,7 +36,7 @@ class _Page(Controls):
 
     def read(self) -> None:
         """All of the stream."""
-        parts, append, anchors = self.parts, self.buffer.append, self.anchors
+        parts, buffer, append, anchors = self.parts, self.buffer, self.buffer.append, self.anchors
         does: dict[Does, Callable[[Tag, int], int | None]] = {
             Does.LINK: self._link, Does.LINK_END: self._link_end, Does.BLOCK: self.block, Does.ITEM: self._item,
             Does.ITEM_END: self._item_end, Does.HEADING: self._heading, Does.CELL: self._cell,
@@ -47,6 +48,7 @@ class _Page(Controls):
             Does.BUTTON: self._button, Does.FORM: self._form, Does.FORM_END: self._form_end, Does.TITLE: self._title,
             Does.BASE: self._base, Does.META: self._meta, Does.FRAME: self._frame, Does.APART: self._apart,
         }  # fmt: skip
+        acts = [does.get(kind) for kind in Does]
         place, end = 1, len(parts)
         self.text(parts[0])
         while place < end:
@@ -55,7 +57,7 @@ class _Page(Controls):
             if tag is None:
                 tag = tag_of(written)
             if tag is not NOTHING:
-                act = does.get(tag.does)
+                act = acts[tag[0]]
                 moved = act(tag, place) if act is not None else None
                 if tag.id and tag.id not in anchors:
                     anchors[tag.id] = len(self.lines)
@@ -64,12 +66,11 @@ class _Page(Controls):
                 if moved is not None:
                     place = moved
             text = parts[place + 1]
-            if text:
-                if self.pre and not self.in_cell:
-                    self.text(text)
-                else:
-                    append(text)
             place += 2
+            if self.pre and not self.in_cell:
+                self.text(text)
+            elif text and (buffer or not text.isspace()):
+                append(text)
         self.block(NOTHING, place)
 
     def document(self, url: str, content_type: str) -> Document:
@@ -179,6 +180,8 @@ class _Page(Controls):
 
     def _table(self, tag: Tag, place: int) -> None:
         self.block(tag, place)
+        if self.layouts is None:
+            self.layouts = layouts(self.parts, place)
         self.tables.append(self.layouts.get(place, True) or self.in_cell)
         self.rows.append([])
 
