@@ -53,6 +53,29 @@ def retriever(index: str, backend: str | None, **options: Any) -> Retriever:
         return _shared[key]
 
 
+def over(
+    index: str, folder: str, passages: Callable[[], Iterable[Any]], backend: str | None = None, **options: Any
+) -> Retriever:
+    """The one retriever of this process over passages of the caller's, built into the cache when first asked for.
+
+    Args:
+        index: what messages call it.
+        folder: its name in the cache, another one whenever the passages are others.
+        passages: gives them.
+        backend: as for `retrieval.open`.
+        options: the keywords of the backend's class.
+
+    Raises:
+        ConfigError: the backend or an option is not known.
+        RetrievalError: the index cannot be written or used.
+    """
+    key = (os.getpid(), folder, backend, repr(sorted(options.items())))
+    with _lock:
+        if key not in _shared:
+            _shared[key] = _open_made(_Made(index, folder, passages), backend, options)
+        return _shared[key]
+
+
 def disagrees(index: str, tasks: Mapping[str, Any]) -> str | None:
     """Why tasks about a fictional world, or a corpus with a name, cannot be answered from `index`: it is another's."""
     read, about = size_and_seed(index), tasks.get("set")

@@ -113,7 +113,7 @@ class Document:
     content_type: str = "text/html"
     """Without parameters, in lower case."""
     truncated: tuple[str, ...] = ()
-    """What was cut off, none of it silently: "bytes", "tag", "depth", "links", "fields", "lines"."""
+    """What was cut off, none of it silently: "bytes", "tag" (one too long), "tags", "depth", "links", "fields", "lines"."""
 
     @cached_property
     def _items(self) -> dict[int, Link | Field]:
@@ -187,12 +187,15 @@ class Document:
 def fold(text: str) -> str:
     """`text` as `Document.find` compares it: without the marks of links, case or the kind of white space."""
     if "†" in text or "‡" in text:
-        text = _without_marks(text)
+        text = unmarked(text)
     return " ".join(text.casefold().split())
 
 
-def _without_marks(text: str) -> str:
-    """`[3†text]` as `text`: the bracket that closes a mark is the one that balances it."""
+def unmarked(text: str) -> str:
+    """`text` without the marks of links and fields, `[3†text]` as `text`.
+
+    The bracket that closes a mark is the one that balances it.
+    """
     kept: list[str] = []
     start = 0
     open_brackets: list[bool] = []  # for each, whether it opened a mark
