@@ -96,3 +96,20 @@ def test_sessions_share_the_memory_of_their_fork_server(box: LocalBox) -> None:
         session.close()
     assert len(private_kb) >= 16
     assert sorted(private_kb)[8] < 6_000  # such an interpreter by itself: 60 MB and more
+
+
+def test_a_call_wakes_its_interpreter_once(box: LocalBox) -> None:
+    """And not a second time when the host reads the answer, which takes a processor from another interpreter."""
+    with box.session() as session:
+        session.run("x = 0")
+        cells = {cell for pid in box.server_pids for cell in descendants(pid)}
+        before = {cell: _voluntary_switches(cell) for cell in cells}
+        for _ in range(200):
+            session.run("x += 1\nprint(x)")
+        rested = [_voluntary_switches(cell) - count for cell, count in before.items()]
+    assert 0 < max(rested) < 260
+
+
+def _voluntary_switches(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))

@@ -39,7 +39,12 @@ async def test_an_interpreter_that_ends_or_writes_unasked_keeps_no_loop_busy(box
     )
     await quiet.arun("import threading, time, os\nthreading.Timer(0.05, os._exit, [0]).start()")
     await other.arun("x = 0")
+    ended, written = quiet._cell, restless._cell
+    assert ended is not None
+    assert written is not None
     spent_s = time.process_time()
+    while ended.alive or not written.streams.poll(0):  # on a busy machine their threads come late
+        await other.arun("import time\ntime.sleep(0.05)")
     await other.arun("import time\ntime.sleep(0.5)")  # the loop waits for this one, the two others are ready meanwhile
     assert time.process_time() - spent_s < 0.25
     assert (await restless.arun("print(1)")).stdout == "z" * 100 + "1\n"

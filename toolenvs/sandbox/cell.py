@@ -6,6 +6,7 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Sequence
 from typing import Literal
 
 from toolenvs.errors import SandboxError
@@ -32,7 +33,7 @@ class Cell:
         """
         self.server = server
         self.number = number
-        self.control = socket.socket(fileno=channels[0])
+        self.control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, fileno=channels[0])
         self.out, self.err = channels[1:]
         self.greeted = False
         self.fresh = True
@@ -40,7 +41,7 @@ class Cell:
         self.closed = False
         self.watch: Watch | None = None
         """Where an event loop has it registered."""
-        self.channels, self.streams = select.poll(), select.poll()
+        self.channels, self.streams = select.poll(), select.poll()  # both ask in the order of registration
         self.open_streams = {self.out, self.err}
         self._slots = slots
         self._closing = threading.Lock()
@@ -218,15 +219,29 @@ class Exchange:
         """Whether `conclude` has to ask the fork server how the cell ended."""
         return self._ending == "left"
 
-    def pump(self) -> bool:
-        """Move what can be moved without waiting; whether the exchange is finished."""
+    def pump(self, ready: Sequence[tuple[int, int]] | None = None) -> bool:
+        """Move what can be moved without waiting; whether the exchange is finished.
+
+        Args:
+            ready: what `Cell.channels` has just said; None: ask again.
+        """
         if not self._begun:  # what answers may be there does not have to be asked for before it was waited for
             self._begun = True
             self._send()
         elif not self._ending:
             self._send()
-            self._read_control()
-            self._read_streams()  # last: what was written before an answer is there when the answer is
+            # Streams last: what was written before an answer is there when the answer is. `channels` looks at them
+            # after control too, so that its word holds for an answer that it saw, though not for one behind a greeting.
+            if ready is None or not self.cell.greeted:
+                self._read_control()
+                self._read_streams()
+            else:
+                control = self.cell.control.fileno()
+                if any(descriptor == control for descriptor, _ in ready):
+                    self._read_control()
+                for descriptor, _ in ready:
+                    if descriptor != control:
+                        self._read_stream(descriptor)
         return bool(self._ending)
 
     def expire(self) -> bool:

@@ -114,6 +114,15 @@ class Slot:
         self._name = f"{slots.name}/{number}"
         self._holders = 0
         self._oom_kills = 0
+        # Names in full, since every cell begins with these files: a Path for each costs more than the kernel's work.
+        groups = [str(folder) for folder in dict.fromkeys(folders.values())]
+        self._procs = [f"{group}/cgroup.procs" for group in groups]
+        # In v1 the one thread's file: it takes no lock that every fork on the machine waits for.
+        self._tasks = [f"{group}/{'tasks' if os.path.exists(f'{group}/tasks') else 'cgroup.procs'}" for group in groups]
+        self._current = f"{folders['pids']}/pids.current"
+        self._events = f"{folders['memory']}/memory.events"
+        if not os.path.exists(self._events):
+            self._events = f"{folders['memory']}/memory.oom_control"
 
     def entrances(self, *, for_others: bool = False) -> list[int]:
         """Descriptors of files: writing "0" puts the writing process into these groups, a process id that process.
@@ -126,10 +135,8 @@ class Slot:
         """
         opened: list[int] = []
         try:
-            for folder in dict.fromkeys(self._folders.values()):
-                # In v1 the one thread's file: it takes no lock that every fork on the machine waits for.
-                alone = not for_others and (folder / "tasks").exists()
-                opened.append(os.open(folder / ("tasks" if alone else "cgroup.procs"), os.O_WRONLY | os.O_CLOEXEC))
+            for path in self._procs if for_others else self._tasks:
+                opened.append(os.open(path, os.O_WRONLY | os.O_CLOEXEC))
         except OSError as error:
             for descriptor in opened:
                 os.close(descriptor)
@@ -160,11 +167,10 @@ class Slot:
 
     def begin(self) -> bool:
         """Prepare it for a new cell; False while it is not empty."""
-        if self.processes():
+        if any(map(_content, self._procs)):
             return False
-        with contextlib.suppress(OSError):
-            if (self._folders["pids"] / "pids.current").read_text() != "0\n":
-                return False  # dead, and not yet buried
+        if _content(self._current) not in (b"0\n", b""):
+            return False  # dead, and not yet buried
         self._oom_kills = self._count_oom_kills()
         return True
 
@@ -199,13 +205,10 @@ class Slot:
         return not left
 
     def _count_oom_kills(self) -> int:
-        folder = self._folders["memory"]
-        for name in ("memory.events", "memory.oom_control"):
-            with contextlib.suppress(OSError):
-                for line in (folder / name).read_text().splitlines():
-                    key, _, count = line.partition(" ")
-                    if key == "oom_kill":
-                        return int(count)
+        for line in _content(self._events).splitlines():
+            key, _, count = line.partition(b" ")
+            if key == b"oom_kill":
+                return int(count)
         return 0
 
 
@@ -443,6 +446,20 @@ def _unbounded(file: Path) -> bool:
         return file.read_text().startswith("max")
     except OSError:
         return True  # the root has no such file
+
+
+def _content(path: str) -> bytes:
+    """The first page of a control group's file, which is more than all that is asked of it; b"" when there is none."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
 
 
 def _write(folder: Path, v2: dict[str, int | str], v1: dict[str, int | str]) -> None:

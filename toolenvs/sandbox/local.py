@@ -468,14 +468,17 @@ def _drive(exchange: Exchange) -> Result:
     """Carry an exchange through in this thread."""
     poll, control = exchange.cell.channels, exchange.cell.control.fileno()
     writing = False
+    ready: list[tuple[int, int]] | None = None
     try:
-        while not exchange.pump():
+        while not exchange.pump(ready):
             if exchange.sending != writing:
                 writing = exchange.sending
                 poll.modify(control, select.POLLIN | (select.POLLOUT if writing else 0))
             left_s = exchange.deadline - time.monotonic()
-            if left_s > 0 and poll.poll(min(left_s, 86_400.0) * 1000 + 1):  # poll refuses a month and more
+            ready = poll.poll(min(left_s, 86_400.0) * 1000 + 1) if left_s > 0 else None  # it refuses a month and more
+            if ready:
                 continue
+            ready = None
             if exchange.pump() or (time.monotonic() >= exchange.deadline and exchange.expire()):
                 break
     finally:

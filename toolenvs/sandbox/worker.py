@@ -14,6 +14,7 @@ import io
 import linecache
 import os
 import random
+import select
 import shutil
 import signal
 import socket
@@ -242,6 +243,7 @@ class Worker:
         self._cells = 0
         self._thread_id_at = kernel.thread_id_address()
         self._control: socket.socket
+        self._waiting: select.poll
         self._inbox = b""
         self._descriptors: list[int] = []
         self._out, self._err = Stream(1, output_chars), Stream(2, output_chars)
@@ -260,8 +262,9 @@ class Worker:
         streams = sys.stdin, sys.stdout, sys.stderr
         scope = self._main.__dict__
         untouched = set(scope)
-        host, self._control = socket.socketpair()
-        with host, self._control:
+        host, control = socket.socketpair()
+        with host, control:
+            self._listen(control)
             for code in programs:
                 header = wire.REQUEST.pack(wire.REQUEST_MAGIC, wire.RUN, wire.SEED, 0, 0, 60.0, len(code), 0, 0)
                 host.sendall(header + code.encode())
@@ -278,10 +281,15 @@ class Worker:
         """Answer requests until the channel ends."""
         signal.signal(signal.SIGINT, self._interrupt)
         self.rehearse(_REHEARSAL[:1])
-        self._control = socket.socket(fileno=CONTROL_FD)
+        self._listen(socket.socket(fileno=CONTROL_FD))
         self._control.sendall(wire.HELLO)
         while True:
             self._turn()
+
+    def _listen(self, control: socket.socket) -> None:
+        self._control = control
+        self._waiting = select.poll()
+        self._waiting.register(control, select.POLLIN)
 
     def _turn(self) -> None:
         """Answer one request."""
@@ -304,6 +312,7 @@ class Worker:
     def _receive(self) -> None:
         """Take what has come of the next request, most often all of it."""
         while len(self._inbox) < wire.REQUEST.size:
+            self._waiting.poll()  # who waits in the next call is also woken when the host has read an answer
             piece, extra, _, _ = self._control.recvmsg(_BUFFER_BYTES, _DESCRIPTORS_BYTES)
             if not piece:
                 os._exit(0)
@@ -505,7 +514,10 @@ def _clear_folders() -> None:
     """Remove what copies that have ended left."""
     for name in os.listdir("/tmp"):
         if name.startswith(_COPY_PREFIX) and not os.path.exists(f"/proc/{name.removeprefix(_COPY_PREFIX)}"):
-            shutil.rmtree(f"/tmp/{name}", ignore_errors=True)
+            try:
+                os.rmdir(f"/tmp/{name}")
+            except OSError:
+                shutil.rmtree(f"/tmp/{name}", ignore_errors=True)
 
 
 def _obstacle(expected: set[int]) -> str | None:

@@ -193,7 +193,7 @@ class Server:
 
     def _admit(self, cell: int, parent: int, descriptor: int) -> None:
         """Let `parent` fork once."""
-        hello = socket.socket(fileno=descriptor)
+        hello = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, fileno=descriptor)
         hello.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self._hellos[descriptor] = cell, hello
         self._poll.register(descriptor, select.POLLIN)
@@ -400,7 +400,7 @@ def _fill_holes() -> list[object]:
 
         return take
 
-    for size in (*(1 << bits for bits in range(16, 10, -1)), *range(1024, 512, -16)):
+    for size in (*(1 << bits for bits in range(16, 10, -1)), *range(1024, 0, -16)):
         fill(partial(kernel.allocate, size))
     # What Python's own allocator gives out: 16 bytes, 32, and so on to 512.
     fill(making(object))
