@@ -2,6 +2,7 @@
 
 import contextlib
 import sqlite3
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -142,6 +143,26 @@ def test_what_is_too_long_or_too_deep_is_not_parsed() -> None:
     assert links("SELECT " + "(" * 3000 + "1" + ")" * 3000, SCHEMA) is None
     assert links("SELECT 1" + ", 1" * 5000, SCHEMA) is None
     assert links("SELECT 1 +", SCHEMA) is None
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT " + ", ".join(["*"] * 500) + " FROM " + ", ".join(f"city c{n}" for n in range(500)),
+        " UNION ".join(["SELECT name FROM city"] * 400),
+        "WITH "
+        + ", ".join(f"x{n} AS (SELECT name FROM {f'x{n - 1}' if n else 'city'})" for n in range(200))
+        + " SELECT 1",
+        "SELECT name FROM " + "(SELECT name FROM " * 100 + "city" + ")" * 100,
+        "SELECT " + "(" * 9000,
+        "SELECT 1 WHERE " + " AND ".join(["Size = 1"] * 800),
+    ],
+    ids=["stars", "unions", "chain", "nested", "brackets", "conditions"],
+)
+def test_hostile_queries_cost_little(sql: str) -> None:
+    started_s = time.process_time()
+    links(sql, SCHEMA)
+    assert time.process_time() - started_s < 10  # measured: 0.3 s at most
 
 
 def test_measures() -> None:
