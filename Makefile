@@ -5,13 +5,16 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo search-demo test lint types bench clean
+.PHONY: demo search-demo sql-demo test lint types bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python baselines/demo.py --output runs/demo
 
 search-demo: $(VENV)/.installed
 	$(BIN)/python baselines/search_demo.py --output runs/search_demo
+
+sql-demo: $(VENV)/.installed
+	$(BIN)/python baselines/sql_demo.py --output runs/sql_demo
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest
