@@ -25,6 +25,8 @@ from toolenvs.transcript import Author, Segment, Transcript
 
 TERMINATED = frozenset({"answer", "malformed"})
 """Endings that the task itself has; every other one was imposed by a budget or a fault."""
+SPENT = "spent"
+"""The status of a call that no budget was left for."""
 _log = logging.getLogger(__name__)
 _SHOWN_NAME = 64
 """Characters of an unknown tool's name that a reminder repeats."""
@@ -39,7 +41,8 @@ class ToolCall:
     result: str
     """What the policy read, cut and neutralised."""
     status: str
-    """"ok", a word of the tool's for what went wrong, "refused" (budget spent), or "infrastructure"."""
+    """"ok", a word of the tool's for what went wrong, "spent" (no call was left, and it was not run), or
+    "infrastructure"."""
     seconds: float = field(compare=False)
     """Wall-clock time; equal calls need not take equally long."""
     files: Mapping[str, bytes] = field(default_factory=dict)
@@ -232,8 +235,9 @@ class Episode:
             if not answered:
                 return await self._finish(written, ending="calls")
             note = limits.notice.replace("{what}", "calls")
-            refused = ToolCall(tool=call.tool, arguments=call.arguments, result=note, status="refused", seconds=0.0)
-            return await self._observe(written, self.blueprint.protocol.observation(call, note), (refused,))
+            unmade = ToolCall(tool=call.tool, arguments=call.arguments, result=note, status=SPENT, seconds=0.0)
+            told = self.blueprint.protocol.observation(call, note)
+            return await self._observe(written, told, (unmade,), author=Author.HARNESS)
         self.meter.count_call(call.tool)
         started_s = time.perf_counter()
         try:
@@ -317,8 +321,9 @@ class Episode:
         calls: tuple[ToolCall, ...],
         *,
         malformed: bool = False,
+        author: Author = Author.TOOL,
     ) -> Turn:
-        """Append feedback and go on, or end where a budget leaves no room for it."""
+        """Append feedback and go on, or end where a budget has no room for it; `author` is of what answers a call."""
         turn, protocol, limits = self.meter.turns, self.blueprint.protocol, self.meter.limits
         if self.meter.turns_spent and limits.when_spent in ("end", "truncate"):
             return await self._finish(written, ending="turns", calls=calls, malformed=malformed)
@@ -326,7 +331,7 @@ class Episode:
         note = limits.notice.replace("{what}", "turns") if self._last_turn_is_noticed else self._turns_left
         if protocol.turn_end and not (written and written[-1].text.rstrip("\n").endswith(protocol.turn_end)):
             feedback.append(Segment(Author.HARNESS, protocol.turn_end, turn))
-        author = Author.TOOL if calls and calls[0].status != "refused" else Author.HARNESS
+        author = author if calls else Author.HARNESS
         if isinstance(observation, str):
             parts = [(Author.HARNESS, observation + (note and note + "\n"), False)]
         else:

@@ -62,7 +62,7 @@ async def test_an_agent_that_reads_lives_on_what_the_search_finds(demo, settings
         agent = search_demos.SearchDemonstrator(env, seed=0)
         episodes = await collect(env, agent, [env.tasks[index] for index in range(40)])
         found[name] = mean(episode.success for episode in episodes)
-        status = "refused" if name == "none" else "ok"
+        status = "spent" if name == "none" else "ok"
         assert all([call.status for call in episode.calls] == [status] for episode in episodes)
     assert found["sound"] == 1
     assert max(found["empty"], found["lying"], found["none"]) <= 0.05  # a lie may be true by accident

@@ -50,11 +50,25 @@ async def test_long_results_are_cut_with_a_note(path: Path) -> None:
 
 
 async def test_errors_are_told_and_name_no_path(path: Path) -> None:
-    for query in ("SELECT x FROM city", "DELETE FROM city", "SELECT 1; SELECT 2", "ATTACH 'y.db' AS y", ""):
+    wrong = {"SELECT x FROM city": "error"}
+    wrong |= dict.fromkeys(("DELETE FROM city", "SELECT 1; SELECT 2", "ATTACH 'y.db' AS y", ""), "refused")
+    for query, status in wrong.items():
         result = await call(path, query)
-        assert result.status == "error"
+        assert result.status == status
         assert str(path.parent) not in result.text
-        assert result.text.startswith(("Error (", "Refused ("))
+        assert result.text.startswith(f"{status.capitalize()} (")
+
+
+async def test_all_rows_are_shown_where_they_fit(path: Path) -> None:
+    query = "SELECT id FROM city"
+    whole = await call(path, query, max_rows=3, all_that_fits=True, max_chars=400)
+    assert whole.text.endswith("\n100\n(100 rows)")
+    assert len(whole.text) == 3 + 9 * 2 + 90 * 3 + 4 + len("(100 rows)")
+    for max_chars in (len(whole.text), len(whole.text) - 1):  # the whole text counts
+        shown = await call(path, query, max_rows=3, all_that_fits=True, max_chars=max_chars)
+        assert shown.text == (whole.text if max_chars == len(whole.text) else "id\n1\n2\n3\n(3 of 100 rows are shown)")
+    more = "SELECT a.id FROM city AS a, city AS b"  # more than are read
+    assert "(3 of 10,000 rows are shown)" in (await call(path, more, max_rows=3, all_that_fits=True)).text
 
 
 async def test_schemas(path: Path) -> None:

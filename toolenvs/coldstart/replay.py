@@ -5,7 +5,7 @@ from toolenvs.coldstart.recording import Recording, Step
 from toolenvs.coldstart.rejection import Reason, Rejection
 from toolenvs.coldstart.row import ColdStartRow, Outputs, Provenance
 from toolenvs.coldstart.source import Source
-from toolenvs.episode import Episode, ToolCall, Turn
+from toolenvs.episode import SPENT, Episode, ToolCall, Turn
 from toolenvs.errors import InfrastructureError
 from toolenvs.protocols.markers import neutralize
 
@@ -42,8 +42,8 @@ async def replay(
     try:
         for number, step in enumerate(calls, start=1):
             turn = await _take(episode, step.turn)
-            if turn.ending is not None or not turn.calls or turn.calls[0].status == "refused":
-                how = "was refused" if turn.ending is None else f"ended the episode ({turn.ending})"
+            if turn.ending is not None or not turn.calls or turn.calls[0].status == SPENT:
+                how = "was past the budget" if turn.ending is None else f"ended the episode ({turn.ending})"
                 return Rejection(Reason.ENDED, f"call {number} of {len(calls)} {how}")
             if not _same(step, turn.calls[0].result, blueprint):
                 if outputs == "require":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from toolenvs import databases
-from toolenvs.databases import Database, ddl
+from toolenvs.databases import Database, Result, ddl
 from toolenvs.databases.sources import source_of
 from toolenvs.errors import TaskError, ToolError, did_you_mean
 from toolenvs.schema import at_least
@@ -32,6 +32,8 @@ class Options:
     """Steps of SQLite's virtual machine that a query may take: a budget that does not depend on the machine's load."""
     max_rows: int = 50
     """Rows that are shown."""
+    all_that_fits: bool = False
+    """Whether `max_rows` cuts only what is longer than `max_chars`."""
     max_chars: int = 8_000
     """Characters that the shown rows may have together."""
     max_cell_chars: int = 500
@@ -147,17 +149,26 @@ class Session:
         if options.dialect:
             ran = _sql_parsing.translated(query, options.dialect, database.dialect)
         result = await database.aquery(ran, seed=self._seed)
-        text = result.shown(
-            max_rows=options.max_rows, max_chars=options.max_chars, max_cell_chars=options.max_cell_chars
-        )
+        text = self._shown(result)
         told = {"result": result.status, "code": result.code, "columns": result.columns, "rows": len(result.rows)}
         data: dict[str, Any] = {"sql": query, **told}
         if self._tool.parses:
             data |= await _sql_parsing.data(database, query, ran, linking=options.linking)
             if options.hints and result.code in ("sql", "no_such_column"):
                 text += await _sql_parsing.hint(database, ran, seed=self._seed)
-        status = "error" if result.status == "refused" else result.status  # "refused" says that a budget is spent
-        return ToolResult(text=text, status=status, data=data, seconds=time.perf_counter() - started_s)
+        return ToolResult(text=text, status=result.status, data=data, seconds=time.perf_counter() - started_s)
+
+    def _shown(self, result: Result) -> str:
+        options, length = self._tool.options, len(result.rows)
+        if options.all_that_fits and length > options.max_rows and not result.truncated:
+            whole = result.shown(
+                max_rows=length, max_chars=options.max_chars + 1, max_cell_chars=options.max_cell_chars
+            )
+            if whole.count("\n") > length and len(whole) <= options.max_chars:  # names, rows and their number
+                return whole
+        return result.shown(
+            max_rows=options.max_rows, max_chars=options.max_chars, max_cell_chars=options.max_cell_chars
+        )
 
     async def _described(self, database: Database, what: str, table: str) -> str:
         options = self._tool.options

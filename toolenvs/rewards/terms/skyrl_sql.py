@@ -1,7 +1,7 @@
 """SkyRL-SQL's reward, paid once at the end: `right`, `wrong`, or `broken` for a response out of its format.
 
-The format holds where the whole response has the answer's tags once each, none of the other tags between them, at
-least one thought, and behind each observation a thought (skyrl-gym, `envs/sql`).
+The format holds where the whole response opens one answer and closes it once behind that, with none of the other tags
+between, where it has at least one thought, and where each observation is followed by a thought (skyrl-gym, `envs/sql`).
 """
 
 import re
@@ -52,21 +52,22 @@ class Term:
         turns = _turns(moment)
         said = "".join(turns)
         opening, closing = f"<{self._options.answer}>", f"</{self._options.answer}>"
-        if said.count(opening) != 1 or said.count(closing) != 1 or said.index(opening) > said.index(closing):
+        tail = said.partition(opening)[2]
+        if said.count(opening) != 1 or tail.count(closing) != 1:
             return False
-        answer = said.partition(opening)[2].partition(closing)[0]
+        answer = tail.partition(closing)[0]
         if self._foreign.search(answer) or not self._thought.search(said):
             return False
         return all(self._begins.match(turn) for turn in turns[1:])
 
 
 def _turns(moment: Moment) -> list[str]:
-    """What the policy wrote before the first observation, and behind each one; a stop string put back is its own."""
-    turns = [""]
+    """What the policy wrote in each turn, behind its observation; a stop string put back is its own."""
+    turns: dict[int, str] = {}
     for segment in moment.transcript.segments:
-        if segment.author is Author.TOOL:
-            if turns[-1]:  # feedback may be in several pieces
-                turns.append("")
-        elif segment.author is Author.POLICY or (segment.author is Author.HARNESS and segment.text.startswith("</")):
-            turns[-1] += segment.text
-    return turns
+        own = segment.author is Author.HARNESS and segment.text.startswith("</")
+        if segment.author is Author.POLICY or own:
+            turns[segment.turn] = turns.get(segment.turn, "") + segment.text
+        elif segment.author is not Author.PROMPT:
+            turns.setdefault(segment.turn + 1, "")
+    return [turns[turn] for turn in sorted(turns)] or [""]
