@@ -1,5 +1,7 @@
 """Standard output and error, which stay the same objects from run to run, whatever a program does to them."""
 
+import asyncio
+
 import pytest
 
 from toolenvs.sandbox.local import LocalBox
@@ -163,3 +165,19 @@ def test_what_prints_within_a_print_loses_nothing(within: str) -> None:
     assert result.stdout.count("note") == noted
     assert result.stdout.count("line") == number
     assert len(result.stdout) == 5 * noted + sum(len(f"line {n}\n") for n in range(number))
+
+
+def test_what_is_written_past_python_comes_with_its_own_run(box: LocalBox) -> None:
+    program = "n += 1\n_ = os.write(2, b'%d' % -n), os.write(1, b'%d' % n)"
+    with box.session() as session:
+        session.run("import os\nn = 0")
+        for number in range(1, 151):
+            result = session.run(program)
+            assert (result.stdout, result.stderr) == (str(number), str(-number))
+
+        async def go() -> None:
+            for number in range(151, 301):
+                result = await session.arun(program)
+                assert (result.stdout, result.stderr) == (str(number), str(-number))
+
+        asyncio.run(go())
