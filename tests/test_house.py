@@ -13,7 +13,7 @@ FLOORS = [
         "errors", "assets", "plugins", "schema", "loop", "endpoint", "transcript", "codec", "tokens", "budget",
         "spaces", "render",
     },
-    {"tasks", "world", "factbook"},
+    {"tasks", "world", "factbook", "sample_databases"},
     {"sandbox", "retrieval", "databases", "web"},
     {"protocols"},
     {"rewards"},

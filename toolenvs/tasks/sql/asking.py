@@ -34,15 +34,21 @@ class SqlQuestion:
     """Of the answer."""
 
 
-def problem_of(question: SqlQuestion, database: str) -> Problem:
-    """The question as generators give it; `database` is the name that tools and judges find its database by."""
+def problem_of(question: SqlQuestion, database: str, evidence: str = "") -> Problem:
+    """The question as generators give it.
+
+    Args:
+        question: with its gold query.
+        database: the name that tools and judges find its database by.
+        evidence: what a policy has to know beside the schema.
+    """
     return Problem(
         question=question.text,
         answer=question.sql,
         extra={
             "database": database,
             "db_id": database.partition(":")[0],
-            "evidence": "",
+            "evidence": evidence,
             "level": question.level,
             "template": question.template,
             "ordered": question.ordered,

@@ -16,7 +16,7 @@ class Noun:
     key: str = "id"
     """The column of its primary key, that links lead to."""
     label: str = "name"
-    """The column that a row is called by."""
+    """The column that a row is called by; "" where rows have no name."""
     called: str = "name"
     """What questions call that column."""
     quoted: bool = False

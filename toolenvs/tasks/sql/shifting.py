@@ -8,7 +8,7 @@ import sqlite3
 from pathlib import Path
 
 _EVERY = 7
-"""One row in so many is left out, of tables that nothing refers to."""
+"""One row in so many is left out; references to it then lead nowhere."""
 
 
 def shift(source: Path, target: sqlite3.Connection) -> None:
@@ -22,18 +22,18 @@ def shift(source: Path, target: sqlite3.Connection) -> None:
     target.execute("BEGIN")
     told = "SELECT name, sql FROM source.sqlite_schema WHERE type = 'table' ORDER BY rowid"
     names = target.execute(told).fetchall()
-    referred = {
-        key[2].casefold() for name, _ in names for key in target.execute(f'PRAGMA source.foreign_key_list("{name}")')
-    }
     for name, sql in names:
         target.execute(sql)
-        _fill(target, name, thinned=name.casefold() not in referred)
+        _fill(target, name)
+    indexes = "SELECT sql FROM source.sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY rowid"
+    for (sql,) in target.execute(indexes).fetchall():
+        target.execute(sql)
     target.execute("COMMIT")
     target.execute("DETACH source")
     target.execute("BEGIN")
 
 
-def _fill(target: sqlite3.Connection, name: str, *, thinned: bool) -> None:
+def _fill(target: sqlite3.Connection, name: str) -> None:
     columns = target.execute(f'PRAGMA source.table_info("{name}")').fetchall()
     keys = {column[1] for column in columns if column[5]}
     for index in target.execute(f'PRAGMA source.index_list("{name}")').fetchall():
@@ -48,6 +48,6 @@ def _fill(target: sqlite3.Connection, name: str, *, thinned: bool) -> None:
         shifted = f"(base.n + {count // 3 + place}) % {count}"
         other = f'(SELECT moved."{column[1]}" FROM numbered AS moved WHERE moved.n = {shifted})'
         chosen.append(f'base."{column[1]}"' if column[1] in keys else other)
-    kept = f" WHERE base.n % {_EVERY} != 0" if thinned else ""
+    kept = f" WHERE base.n % {_EVERY} != 0"
     target.execute(f'INSERT INTO main."{name}" SELECT {", ".join(chosen)} FROM numbered AS base{kept} ORDER BY base.n')
     target.execute("DROP TABLE numbered")

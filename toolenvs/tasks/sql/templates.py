@@ -24,14 +24,16 @@ Template = Callable[[Any, Draws], Drawn]
 """Called with a `Book`; one of a single database may ask for more than that."""
 
 
-def figure_of(book: Book, draws: Draws, table: str = "") -> Figure:
-    """A figure, of one table where one is given."""
-    return draws.choice([figure for figure in book.figures if not table or figure.table == table])
+def figure_of(book: Book, draws: Draws, table: str = "", *, called: bool = False) -> Figure:
+    """A figure, of one table where one is given; `called`: of a table whose rows have names."""
+    found = [figure for figure in book.figures if not table or figure.table == table]
+    return draws.choice([figure for figure in found if not called or book.nouns[figure.table].label])
 
 
-def link_of(book: Book, draws: Draws, other: str = "") -> Link:
-    """A link, to one table where one is given."""
-    return draws.choice([link for link in book.links if not other or link.other == other])
+def link_of(book: Book, draws: Draws, other: str = "", *, called: bool = False) -> Link:
+    """A link, to one table where one is given; `called`: from a table whose rows have names."""
+    found = [link for link in book.links if not other or link.other == other]
+    return draws.choice([link for link in found if not called or book.nouns[link.table].label])
 
 
 def compared(book: Book, draws: Draws, figure: Figure) -> tuple[str, str]:
@@ -54,10 +56,11 @@ def worded(book: Book, draws: Draws, word: Word) -> tuple[str, str]:
     return word.clause.format(w=value), f"{word.column} = {literal(value)}"
 
 
-def word_of(book: Book, draws: Draws, table: str = "") -> Word:
-    """A column of words that has figures beside it, of one table where one is given."""
+def word_of(book: Book, draws: Draws, table: str = "", *, called: bool = False) -> Word:
+    """A column of words beside figures, of one table where one is given; `called`: of one whose rows have names."""
     tables = {figure.table for figure in book.figures}
-    return draws.choice([word for word in book.words if (word.table == table if table else word.table in tables)])
+    found = [word for word in book.words if (word.table == table if table else word.table in tables)]
+    return draws.choice([word for word in found if not called or book.nouns[word.table].label])
 
 
 def named(book: Book, draws: Draws, table: str) -> tuple[str, str]:
@@ -71,7 +74,7 @@ def named(book: Book, draws: Draws, table: str) -> tuple[str, str]:
 
 def value(book: Book, draws: Draws) -> Drawn:
     """A figure of one row that is named."""
-    figure = figure_of(book, draws)
+    figure = figure_of(book, draws, called=True)
     shown, name = named(book, draws, figure.table)
     noun = book.nouns[figure.table]
     text = f"What is the {figure.noun} of the {noun.one} {shown}?"
@@ -99,7 +102,7 @@ def count_both(book: Book, draws: Draws) -> Drawn:
 
 def names(book: Book, draws: Draws) -> Drawn:
     """The names of those that meet two conditions."""
-    word = word_of(book, draws)
+    word = word_of(book, draws, called=True)
     (first, one), (second, other) = worded(book, draws, word), compared(book, draws, figure_of(book, draws, word.table))
     noun = book.nouns[word.table]
     return Drawn(
@@ -110,7 +113,7 @@ def names(book: Book, draws: Draws) -> Drawn:
 
 def most(book: Book, draws: Draws) -> Drawn:
     """Which of those with a word has the most."""
-    word = word_of(book, draws)
+    word = word_of(book, draws, called=True)
     figure, noun = figure_of(book, draws, word.table), book.nouns[word.table]
     (clause, condition), (extreme, direction) = worded(book, draws, word), extreme_of(draws, figure)
     return Drawn(
@@ -121,7 +124,7 @@ def most(book: Book, draws: Draws) -> Drawn:
 
 def top(book: Book, draws: Draws) -> Drawn:
     """The first few, in order."""
-    figure, k = figure_of(book, draws), draws.below(len(SMALL))
+    figure, k = figure_of(book, draws, called=True), draws.below(len(SMALL))
     extreme, direction = extreme_of(draws, figure)
     noun = book.nouns[figure.table]
     return Drawn(
@@ -194,7 +197,7 @@ def above_average(book: Book, draws: Draws) -> Drawn:
 
 def linked(book: Book, draws: Draws) -> Drawn:
     """The names of those that refer to one that is named."""
-    link = link_of(book, draws)
+    link = link_of(book, draws, called=True)
     shown, name = named(book, draws, link.other)
     noun, other = book.nouns[link.table], book.nouns[link.other]
     return Drawn(
@@ -206,7 +209,8 @@ def linked(book: Book, draws: Draws) -> Drawn:
 def linked_value(book: Book, draws: Draws) -> Drawn:
     """A figure of what one that is named refers to."""
     figure = figure_of(book, draws)
-    link = draws.choice([link for link in book.links if link.other == figure.table] or [book.links[0]])
+    found = [link for link in book.links if link.other == figure.table and book.nouns[link.table].label]
+    link = draws.choice(found or [book.links[0]])
     if link.other != figure.table:
         figure = next(found for found in book.figures if found.table == link.other)
     shown, name = named(book, draws, link.table)
@@ -259,7 +263,7 @@ def without(book: Book, draws: Draws) -> Drawn:
 def linked_most(book: Book, draws: Draws) -> Drawn:
     """Which of those that refer to one that is named has the most."""
     tables = {figure.table for figure in book.figures}
-    link = draws.choice([link for link in book.links if link.table in tables])
+    link = draws.choice([link for link in book.links if link.table in tables and book.nouns[link.table].label])
     figure = figure_of(book, draws, link.table)
     shown, name = named(book, draws, link.other)
     extreme, direction = extreme_of(draws, figure)
