@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
@@ -14,6 +15,9 @@ from toolenvs.web.urls import literal
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """A name and a port -> the addresses of the name, as texts; () where it has none."""
 _MAX_TRIED = 3
+_MAX_READ_BYTES = 8_192
+"""At a time: what a server makes of these (thousands of chunks of one byte) is worked through without a pause, and all
+episodes share one loop."""
 
 
 async def system_resolver(host: str, port: int) -> Sequence[str]:
@@ -64,11 +68,12 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         addresses = self._policy.connect(host, port, answers)
         for address in addresses[: _MAX_TRIED - 1]:
             try:
-                return await self._network.connect_tcp(address, port, timeout, local_address, socket_options)
+                stream = await self._network.connect_tcp(address, port, timeout, local_address, socket_options)
+                return _Stream(stream)
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
                 if address == addresses[-1]:
                     raise
-        return await self._network.connect_tcp(addresses[-1], port, timeout, local_address, socket_options)
+        return _Stream(await self._network.connect_tcp(addresses[-1], port, timeout, local_address, socket_options))
 
     async def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
@@ -83,3 +88,27 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
     async def sleep(self, seconds: float) -> None:
         """Wait between attempts."""
         await asyncio.sleep(seconds)
+
+
+class _Stream(httpcore.AsyncNetworkStream):
+    """A connection that is read in small pieces."""
+
+    def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
+        self._stream = stream
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return await self._stream.read(min(max_bytes, _MAX_READ_BYTES), timeout)
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        await self._stream.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.AsyncNetworkStream:
+        return _Stream(await self._stream.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
