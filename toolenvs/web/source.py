@@ -1,5 +1,6 @@
 """Where the pages of a browser come from: what its episodes share, and the rules that hold there."""
 
+import asyncio
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from toolenvs.web.browser import Browser
 
 T = TypeVar("T")
+_LARGE_BYTES = 65_536
+"""Of a page that takes long to render."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,10 @@ class Source(ABC):
             Fault: there is none; says why.
             WebError: the source itself failed.
         """
-        return rendered(await self.run(fetcher.fetch(request)))
+        fetched = await self.run(fetcher.fetch(request))
+        if self.waits and len(fetched.body) > _LARGE_BYTES:  # the caller's loop goes on meanwhile
+            return await asyncio.to_thread(rendered, fetched)
+        return rendered(fetched)
 
     async def search(self, query: str, k: int) -> Document | None:
         """A page of links to what a query finds, at most `k` pages; None where the source has no search."""
