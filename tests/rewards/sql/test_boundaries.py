@@ -31,3 +31,19 @@ def test_boundaries(sql: str, expected: list[tuple[str, int | float | str]]) -> 
 def test_patterns() -> None:
     found = boundaries("WHERE a LIKE 'x%' AND b NOT LIKE '%y_'")
     assert found == (Boundary("a", "x%", pattern=True), Boundary("b", "%y_", pattern=True))
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("SELECT a.x, count(*) FROM a GROUP BY a.x HAVING count(*) >= 3", [("x", 3)]),
+        ("GROUP BY x, y HAVING 4 < count(DISTINCT z) AND min(x) > 7 ORDER BY 1", [("x", 4), ("y", 4)]),
+        ('GROUP BY "Big Id" HAVING count(*) BETWEEN 2 AND 5 LIMIT 3', [("big id", 2), ("big id", 5)]),
+        ("HAVING count(*) > 5", []),
+        ("GROUP BY x ORDER BY count(*) > 5", []),
+        ("GROUP BY x HAVING count(*) > (SELECT 5)", []),
+        ("GROUP BY x HAVING count(", []),
+    ],
+)
+def test_counts_of_groups(sql: str, expected: list[tuple[str, int]]) -> None:
+    assert [(b.column, b.value) for b in boundaries(sql) if b.counted] == expected

@@ -12,7 +12,10 @@ from toolenvs.errors import TaskError
 from toolenvs.rewards.sql.boundaries import Boundary
 from toolenvs.rewards.sql.copies import write_copy
 
-PLANTS = (Boundary("price", 40), Boundary("born", 1960), Boundary("kind", "lamp"), Boundary("name", "Name 3"))
+PLANTS = (
+    Boundary("price", 40), Boundary("born", 1960), Boundary("kind", "lamp"), Boundary("name", "Name 3"),
+    Boundary("customer_id", 9, counted=True), Boundary("day", 3, counted=True),
+)  # fmt: skip
 
 
 def contents(path: Path) -> str:
@@ -62,6 +65,16 @@ def test_rows_lie_on_the_boundaries(shop: Path, copy: Path) -> None:
         assert ask(copy, f"SELECT count(*) FROM customer WHERE born = {year}")[0][0] >= 1
     lamps = [ask(path, "SELECT avg(kind = 'lamp') FROM purchase")[0][0] for path in (shop, copy)]
     assert lamps[1] > lamps[0]
+
+
+def test_groups_have_as_many_rows_as_golds_count(shop: Path, tmp_path: Path) -> None:
+    for number in (1, 3):
+        write_copy(shop, tmp_path / "copy.sqlite", number=number, plants=PLANTS)
+        for column, asked in (("customer_id", {1, 2, 8, 9, 10}), ("day", {2, 3, 4})):
+            sizes = f"SELECT DISTINCT count(*) FROM purchase GROUP BY {column}"
+            assert asked <= {size for (size,) in ask(tmp_path / "copy.sqlite", sizes)}, column
+    sizes = "SELECT DISTINCT count(*) FROM purchase GROUP BY customer_id"
+    assert not {1, 2, 8, 10} & {size for (size,) in ask(shop, sizes)}
 
 
 def test_a_copy_is_fixed_by_its_arguments(shop: Path, tmp_path: Path) -> None:

@@ -22,12 +22,14 @@ class Boundary(NamedTuple):
     value: int | float | str
     pattern: bool = False
     """Whether the value is a pattern of LIKE."""
+    counted: bool = False
+    """Whether the value is how many rows a group by the column has, as HAVING asks."""
 
 
 def boundaries(sql: str) -> tuple[Boundary, ...]:
-    """The comparisons of a column with a constant, on either side of the operator; of an aggregate there is none."""
+    """The comparisons of a column with a constant, on either side of the operator, and those of count() in HAVING."""
     tokens = _joined([token for token in lex(sql) if token.strip() and not token.startswith(("--", "/*"))])
-    return tuple(dict.fromkeys(_found(tokens)))
+    return tuple(dict.fromkeys([*_found(tokens), *_counted(tokens)]))
 
 
 def _joined(tokens: Sequence[str]) -> list[str]:
@@ -59,6 +61,32 @@ def _found(tokens: Sequence[str]) -> Iterator[Boundary]:
                 yield Boundary(name, value, pattern=True)
             elif name and word != "like":
                 yield from (Boundary(name, value) for value in _listed(tokens, at, word))
+
+
+def _counted(tokens: Sequence[str]) -> Iterator[Boundary]:
+    words = [token.lower() for token in tokens]
+    groups: list[str] = []
+    grouping = having = False
+    for at, word in enumerate(words):
+        if word == "group":
+            grouping, having, groups = True, False, []
+        elif word in ("having", "order", "limit", "select", "window"):
+            grouping, having = False, word == "having"
+        elif grouping and words[at + 1 : at + 2] != ["."]:
+            groups += [name for name in [_name(tokens, at)] if name and name != "by"]
+        elif having and word == "count" and words[at + 1 : at + 2] == ["("]:
+            for number in _compared(tokens, words, at):
+                yield from (Boundary(group, number, counted=True) for group in groups)
+
+
+def _compared(tokens: Sequence[str], words: Sequence[str], at: int) -> Iterator[int]:
+    """The whole numbers that the count at a place is compared with."""
+    end = words.index(")", at) + 1 if ")" in words[at:] else len(words)
+    operator = words[end : end + 1]
+    places = [end + 1] if operator and operator[0] in _OPERATORS else []
+    places += [end + 1, end + 3] if operator == ["between"] else []
+    places += [at - 2] if words[at - 1] in _OPERATORS else []
+    yield from (value for value in (_value(tokens, place) for place in places) if isinstance(value, int))
 
 
 def _listed(tokens: Sequence[str], at: int, word: str) -> Iterator[int | float | str]:

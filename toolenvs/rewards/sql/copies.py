@@ -2,7 +2,8 @@
 
 A wrong query often agrees with the gold on the one state of the data that it was written against. In a copy some rows
 are missing, the values of each column are dealt out anew among its rows, and some rows lie exactly on the values that
-the gold queries compare with. What a schema declares still holds: keys are unique, references lead somewhere, checks
+the gold queries compare with; in every other one, some rows are referred to by exactly as many others as the golds
+count. What a schema declares still holds: keys are unique, references lead somewhere, checks
 are met. So does what it does not declare and data obey: a column without NULL gets none, and a text that tells rows
 apart goes on telling them apart. Two queries that are equivalent by the schema stay equal on every copy.
 
@@ -15,7 +16,9 @@ import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 from toolenvs.errors import TaskError
 from toolenvs.rewards.sql.boundaries import Boundary
@@ -25,6 +28,10 @@ _DELETED = (0.15, 0.40, 0.05, 0.60)
 """The share of rows that a copy goes without, by its number."""
 _PLANTED = 3
 """One row in so many is put on a boundary."""
+_CROWDED = 2
+"""At most one reference in so many is led elsewhere for the sake of a count."""
+_COUNTS = (1, 2, 3, 4, 5, 6)
+"""How many rows refer to one, beside what golds count."""
 MAX_ROWS = 20_000
 """Of a table in a copy; a large table loses more rows."""
 
@@ -103,6 +110,60 @@ def _change(copy: sqlite3.Connection, number: int, seed: int, plants: Sequence[B
         for column, other, parent in table.references:
             draws = Draws("copies", seed, number, "refer", table.name, column)
             _refer(copy, table, column, other, parent, draws)
+    if number % 2:
+        for table in whole:
+            _gather(copy, table, plants, Draws("copies", seed, number, "gather", table.name))
+
+
+def _gather(copy: sqlite3.Connection, table: _Table, plants: Sequence[Boundary], draws: Draws) -> None:
+    """Make groups of exactly as many rows as golds count, one fewer and one more."""
+    parents = {column: (other, parent) for column, other, parent in table.references}
+    counted = [plant for plant in plants if plant.counted and isinstance(plant.value, int)]
+    for column in table.columns:
+        if column in table.keys:
+            continue
+        if column in parents:
+            other, parent = parents[column]
+            told, asked = f"SELECT {quoted(parent)} FROM {quoted(other)} ORDER BY 1", counted
+        else:
+            told = f"SELECT DISTINCT {quoted(column)} FROM {quoted(table.name)} ORDER BY 1"
+            asked = [plant for plant in counted if plant.column == column.casefold()]
+            if not asked:
+                continue
+        try:
+            values = [value for (value,) in copy.execute(told).fetchall() if value is not None]
+        except sqlite3.OperationalError:  # the schema names a table or column that is not there
+            continue
+        near = [int(plant.value) + step for plant in asked for step in (0, -1, 1)]
+        counts = [count for count in dict.fromkeys([*near, *_COUNTS]) if count > 0]
+        _crowd(copy, table, column, values, counts, draws)
+
+
+def _crowd(
+    copy: sqlite3.Connection, table: _Table, column: str, values: Sequence[Any], counts: Sequence[int], draws: Draws
+) -> None:
+    """Give some values of a column exactly so many rows."""
+    name, at = quoted(table.name), quoted(column)
+    rows = [row for (row,) in copy.execute(f"SELECT rowid FROM {name} WHERE {at} IS NOT NULL ORDER BY rowid")]
+    room = len(rows) // _CROWDED
+    order = [values[place] for place in shuffled(range(len(values)), draws)]
+    chosen: list[tuple[Any, int]] = []
+    for value, count in zip(order[: len(order) // 2], cycle(counts), strict=False):
+        if count <= room:
+            chosen.append((value, count))
+            room -= count
+    taken_values = {value for value, _ in chosen}
+    others = [value for value in order if value not in taken_values]
+    if not chosen or not others:
+        return
+    copy.execute("CREATE TEMP TABLE crowd (value)")
+    copy.executemany("INSERT INTO crowd VALUES (?)", [(value,) for value, _ in chosen])
+    taken = f"SELECT rowid FROM {name} WHERE {at} IN (SELECT value FROM crowd) ORDER BY rowid"
+    moved = [(draws.choice(others), row) for (row,) in copy.execute(taken).fetchall()]
+    copy.execute("DROP TABLE crowd")
+    takers = iter(shuffled(rows, draws))
+    placed = [(value, next(takers)) for value, count in chosen for _ in range(count)]
+    copy.executemany(f"UPDATE OR IGNORE {name} SET {at} = ? WHERE rowid = ?", moved + placed)
 
 
 def _tables(copy: sqlite3.Connection) -> list[_Table]:
@@ -208,7 +269,7 @@ def _planted(
     }
     found: dict[int | float | str, None] = {}
     for plant in plants:
-        if plant.column == column.casefold():
+        if plant.column == column.casefold() and not plant.counted:
             found |= dict.fromkeys(_around(plant, kinds, unique))
     return list(found)
 

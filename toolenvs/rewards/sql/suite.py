@@ -212,7 +212,7 @@ class Suite:
         return path
 
 
-_VERSION = 1
+_VERSION = 2
 """Of how copies are made; a kept copy of another is not used."""
 
 
