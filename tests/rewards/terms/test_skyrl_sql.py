@@ -31,6 +31,11 @@ GOLD = f"<solution>{TASK.gold}</solution>"
         (("<think>a</think><sql>SELECT 1</sql>", f"b <think>c</think>{GOLD}"), -1),
         ((f"<think>a</think><solution>{TASK.gold} <think>b</think></solution>",), -1),
         (("<think>a</think><sql>SELECT nothing</sql>", GOLD), -1),
+        (("<think>a</think></solution>", f"<think>b</think>{GOLD}"), 1),  # closed before it is opened: not counted
+        (("<think>a</think>", f"<think>b</think>{GOLD}"), 1),
+        (("<think>a</think>", GOLD), -1),  # a reminder is an observation
+        (("<think>a</think>", "", f"<think>b</think>{GOLD}"), -1),  # the second turn has no thought
+        (("", f"<think>b</think>{GOLD}"), 1),
     ],
 )
 def test_rewards(actions: tuple[str, ...], expected: float) -> None:
