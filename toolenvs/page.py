@@ -43,7 +43,7 @@ class ProtocolTable:
     """How calls and answers are written. Further keys of `[protocol]` are the options of its kind."""
 
     kind: str
-    """A module of `toolenvs.protocols`: "tags", "fences", "tool_calls"."""
+    """A module of `toolenvs.protocols`: "tags", "fences", "tool_calls", "rewrites", "brackets"."""
     malformed: Malformed = "empty"
     """What a malformed call leads to:
     `empty` (ReTool): an observation that holds `malformed_text`; `ignore` (ToRL): nothing runs, a newline is added and
