@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from toolenvs.errors import TaskError
+from toolenvs import sample_databases
+from toolenvs.errors import TaskError, did_you_mean
 from toolenvs.tasks.task import Task
 from toolenvs.world import sql as world
 
@@ -16,8 +17,8 @@ def source_of(task: Task, *, folder: str = "", default: str = "") -> Path:
     """The SQLite file of a task.
 
     Args:
-        task: names it in `extra["database"]`, a file or "world:PASSAGES[:SEED]", or in `extra["db_id"]`; a file that is
-            not there is looked for by `db_id` too.
+        task: names it in `extra["database"]`, a file, "world:PASSAGES[:SEED]" or a name such as "chinook", or in
+            `extra["db_id"]`; a file that is not there is looked for by `db_id` too.
         folder: where `db_id` is a folder with a file of the same name, as BIRD and Spider have it; or OmniSQL's folder
             of all sets, for tasks whose `extra["data"]` says which.
         default: what tasks that name none are about.
@@ -34,8 +35,9 @@ def made(name: str) -> Path | None:
 
     Raises:
         TaskError: it cannot be made.
+        MissingExtraError: the package that holds its data is not installed.
     """
-    return world.named_file(name)
+    return world.named_file(name) or sample_databases.named_file(name)
 
 
 def name_of(task: Task, *, folder: str = "", default: str = "") -> str:
@@ -59,6 +61,8 @@ def name_of(task: Task, *, folder: str = "", default: str = "") -> str:
     if tried:
         there = " nor ".join(map(str, tried))
         hint = f"; is {folder!r} the right folder?" if folder else ", and no folder of databases is given"
+        if isinstance(own, str) and own.isidentifier():
+            hint += f"; {did_you_mean(own, sample_databases.names())}"
         raise TaskError(f"task {task.id!r}: its database {there} is not there{hint}")
     elsewhere = isinstance(identity, str) and bool(default) and made(default) is not None  # asks about its own
     if not default or elsewhere:
@@ -67,7 +71,8 @@ def name_of(task: Task, *, folder: str = "", default: str = "") -> str:
             "or give the folder of the databases"
         )
     if made(default) is None and not Path(default).is_file():
-        raise TaskError(f"task {task.id!r}: its database {default} is not there")
+        hint = f"; {did_you_mean(default, sample_databases.names())}" if default.isidentifier() else ""
+        raise TaskError(f"task {task.id!r}: its database {default} is not there{hint}")
     return default
 
 

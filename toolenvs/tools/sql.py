@@ -23,7 +23,8 @@ class Options:
     """The keys of `[tools.sql]`."""
 
     database: str = ""
-    """The database of tasks that name none: a SQLite file, or "world:PASSAGES" or "world:PASSAGES:SEED"."""
+    """The database of tasks that name none: a SQLite file, "world:PASSAGES" or "world:PASSAGES:SEED", or the name of a
+    database of `toolenvs.sample_databases`."""
     databases: str = ""
     """Where tasks that name a `db_id` have their databases: a folder with a folder for each."""
     timeout_s: float = 5.0

@@ -4,6 +4,7 @@ Both only read, each by itself: what one does is nothing to the other, and nothi
 """
 
 import atexit
+import functools
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Literal
 
+from toolenvs import sample_databases
 from toolenvs.databases import ddl, dialects
 from toolenvs.databases.parsing import Unparsed, transpiled
 from toolenvs.databases.sources import made, name_of
@@ -24,6 +26,7 @@ from toolenvs.rewards.sql.boundaries import Boundary
 from toolenvs.rewards.sql.ran import Ran
 from toolenvs.rewards.sql.suite import Suite
 from toolenvs.rewards.verdict import Reason, Verdict
+from toolenvs.sample_databases import questions
 from toolenvs.schema import at_least
 from toolenvs.tasks.task import Task
 from toolenvs.world.sql import NAME, THRESHOLDS
@@ -32,7 +35,6 @@ _FENCED = re.compile(r"```(?:sql|sqlite)?[^\S\n]*\n(.*?)```", re.DOTALL | re.IGN
 Metric = Literal[
     "careful", "bird_ex", "skyrl_set", "spider_test_suite", "deepretrieval", "deepretrieval_bird", "intercode"
 ]
-_WORLD = tuple(Boundary(column, value) for (_, column), values in THRESHOLDS.items() for value in values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +97,9 @@ class Judge:
         name, metric = self._database(task), self._metric(task)
         path = made(name) or Path(name)
         copied = metric == "careful" or (metric == "spider_test_suite" and self._is_made(task))
-        plants = _WORLD if NAME.fullmatch(name) else sql.planted(list(self._golds.get(path, ())))
-        return _shared(path, self._options.copies if copied else 0, plants)
+        plants = _plants(name) or sql.planted(list(self._golds.get(path, ())))
+        kept = path.parent / "copies" if sample_databases.find(name) else None
+        return _shared(path, self._options.copies if copied else 0, plants, kept)
 
     def _metric(self, task: Task) -> Metric:
         others = self._options.by_source.items()
@@ -244,11 +247,11 @@ def _beside(source: Path) -> list[Path]:
 _suites: dict[tuple[int, Path, int, tuple[Boundary, ...]], Suite] = {}
 
 
-def _shared(path: Path, copies: int, plants: tuple[Boundary, ...]) -> Suite:
+def _shared(path: Path, copies: int, plants: tuple[Boundary, ...], folder: Path | None = None) -> Suite:
     """The one suite of this process; closed when it exits."""
     key = (os.getpid(), path.absolute(), copies, plants)
     if key not in _suites:
-        _suites[key] = Suite(path, copies=copies, plants=plants)
+        _suites[key] = Suite(path, copies=copies, plants=plants, folder=folder)
     return _suites[key]
 
 
@@ -259,6 +262,14 @@ def _close() -> None:
 
 
 atexit.register(_close)
+
+
+@functools.cache
+def _plants(name: str) -> tuple[Boundary, ...]:
+    """What questions over a database that is made compare its columns with; () for a file."""
+    entry = questions.find(name)
+    thresholds = THRESHOLDS if NAME.fullmatch(name) else entry.thresholds if entry else {}
+    return tuple(Boundary(column.lower(), value) for (_, column), values in thresholds.items() for value in values)
 
 
 def _evidence(task: Task) -> str:

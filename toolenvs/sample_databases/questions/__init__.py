@@ -29,7 +29,7 @@ def find(name: str) -> Entry | None:
 def _asker(name: str, path: Path, shifted: Path) -> Asker:
     entry = find(name)
     assert entry is not None, name
-    return Asker(FileBook(entry, path), entry.levels, path, shifted)
+    return Asker(FileBook(entry, path), entry.levels, path, shifted, zeros=False)
 
 
 def asker(name: str) -> Asker:

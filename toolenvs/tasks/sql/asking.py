@@ -69,10 +69,13 @@ class Asker:
         levels: the templates of each level, from 1.
         path: the database.
         other: one with the same schema and other contents.
+        zeros: whether an answer may be zero and nothing else, which can be guessed.
     """
 
-    def __init__(self, book: Any, levels: Sequence[Sequence[Template]], path: Path, other: Path) -> None:
-        self._book, self._levels = book, levels
+    def __init__(
+        self, book: Any, levels: Sequence[Sequence[Template]], path: Path, other: Path, *, zeros: bool = True
+    ) -> None:
+        self._book, self._levels, self._zeros = book, levels, zeros
         self._paths = (path, other)
         self._bases: tuple[sqlite3.Connection, ...] = ()
         self._pid = 0
@@ -108,6 +111,8 @@ class Asker:
         base, other = self._open()
         rows = base.execute(sql).fetchmany(MAX_ROWS + 1)
         if not 1 <= len(rows) <= MAX_ROWS or any(cell is None for row in rows for cell in row):
+            return []
+        if not self._zeros and not any(rows[0]) and len(rows) == 1:
             return []
         if len(set(rows)) < len(rows) or (" LIMIT " in sql and self._luck(base, sql, len(rows))):
             return []
