@@ -1,5 +1,6 @@
 """The faults that the notes of the published SQL pages name: which are kept as they are, and which cannot be had."""
 
+import functools
 import json
 import sqlite3
 from collections.abc import Callable
@@ -8,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import toolenvs
 from toolenvs import loop
@@ -118,6 +121,37 @@ def test_terms_of_sql_need_its_judge(term: str) -> None:
     blueprint = toolenvs.load("SSRL-v0", tasks=[Task(id="t", question="q", golds=("x",))], reward=[{"term": term}])
     with pytest.raises(PageError, match=f"{term!r} needs the judge 'sql'"):
         paid(blueprint, "<answer>x</answer>")
+
+
+@given(text=st.one_of(st.text(max_size=60), st.text(max_size=60).map(lambda sql: in_json(sql))))
+def test_any_response_is_paid_within_bounds(text: str) -> None:
+    for page, least, most in ((DEEP, -2, 1.1), ("SpiderSQL-v0", 0, 1), (SKYRL, -1, 1)):
+        reward, success = paid_in_the_world(page, text)
+        assert least <= reward <= most
+        assert success in (False, None)  # no such text is the gold
+
+
+@given(text=st.one_of(st.text(max_size=60), st.text(max_size=60).map(lambda sql: f"Action: execute[{sql}]")))
+def test_any_turn_of_intercode_is_paid_within_bounds(text: str) -> None:
+    blueprint = in_the_world(INTERCODE, max_turns=1)
+    episode = Episode(blueprint, blueprint.tasks[0])
+    turn = loop.run(episode.step(text))
+    assert turn.ending is not None
+    assert -1 <= turn.reward <= 1
+    assert 0 <= float(episode.success or 0) <= 1
+
+
+@functools.cache
+def in_the_world(page: str, **overrides: Any) -> Blueprint:
+    return toolenvs.load(page, **overrides)
+
+
+def paid_in_the_world(page: str, text: str) -> tuple[float, bool | float | None]:
+    blueprint = in_the_world(page)
+    episode = Episode(blueprint, blueprint.tasks[0])
+    turn = loop.run(episode.step(text))
+    assert turn.fault is None
+    return turn.reward, episode.success
 
 
 def execute(*queries: str) -> list[str]:

@@ -111,6 +111,19 @@ def test_bird(bird: Path, unchanged: None) -> None:
         assert last(env, "0", answer("SELECT name FROM town WHERE people >= 3600"))[0] == 1  # the rows are there
 
 
+def test_mini_dev_and_the_questions_for_training(bird: Path) -> None:
+    rows = json.loads((bird / "dev.json").read_text())
+    (bird / "mini_dev_sqlite.json").write_text(json.dumps(rows[1:]))
+    town(bird / "train_databases" / "shop" / "shop.sqlite", "Elsewhere")
+    trained = [{key: row[key] for key in ("db_id", "question", "evidence", "SQL")} for row in rows]  # without ids
+    (bird / "train.json").write_text(json.dumps(trained))
+    with made("BirdSQL-v0", tasks={"set": str(bird), "split": "mini_dev_sqlite"}) as env:
+        assert last(env, "1", answer(TALLY))[0] == 1
+    with made("BirdSQL-v0", tasks={"set": str(bird)}) as env:
+        assert "'Elsewhere 1'" in env.reset(seed=0)[0]
+        assert last(env, 1, answer(TALLY))[0] == 1
+
+
 @pytest.mark.parametrize("page", ["SQL-v0", "SkyRLSQL-v0", "SpiderSQL-v0", "DeepRetrievalSQL-v0", "InterCodeSQL-v0"])
 def test_every_sql_page_takes_bird(page: str, bird: Path, unchanged: None) -> None:
     gold = {
