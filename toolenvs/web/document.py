@@ -113,7 +113,8 @@ class Document:
     content_type: str = "text/html"
     """Without parameters, in lower case."""
     truncated: tuple[str, ...] = ()
-    """What was cut off, none of it silently: "bytes", "tag" (one too long), "tags", "depth", "links", "fields", "lines"."""
+    """What was cut off, none of it silently: "bytes", "tag" (one too long), "tags", "depth", "links", "fields" or
+    "lines"."""
 
     @cached_property
     def _items(self) -> dict[int, Link | Field]:

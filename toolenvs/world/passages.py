@@ -63,14 +63,18 @@ class Passage:
         return f'"{self.title}"\n{self.text}'
 
 
+def wording(world: "World", entity: Entity) -> str:
+    """The sentences about an entity, with the names of facts in braces where their values stand."""
+    draws = Draws("world", world.seed, "wording", entity.key.id)
+    return " ".join(draws.choice(wordings) for wordings in _SENTENCES[entity.key.kind])
+
+
 def passage(world: "World", entity: Entity) -> Passage:
     """What the corpus says of an entity."""
-    draws = Draws("world", world.seed, "wording", entity.key.id)
     values = {
         "name": entity.name,
         **{fact: world.name(key) for fact, key in entity.links.items()},
         **{fact: str(value) for fact, value in entity.figures.items()},
         **entity.words,
     }
-    sentences = [draws.choice(wordings) for wordings in _SENTENCES[entity.key.kind]]
-    return Passage(entity.key.id, entity.name, " ".join(sentence.format_map(values) for sentence in sentences))
+    return Passage(entity.key.id, entity.name, wording(world, entity).format_map(values))

@@ -15,8 +15,10 @@ MAX_TAG_CHARS = 65_536
 """Of one tag; a parser compares each attribute with all before."""
 MAX_DEPTH = 256
 """Of elements in a page of more than `_STEP` tags; a parser asks for many a tag what it stands in."""
+MAX_TAGS = 100_000
+"""Elements that are read; the rest of the page is cut off."""
 _STEP = 16_000
-_MAX_COPIES = 500_000
+_MAX_COPIES = 100_000
 """Formatting elements times elements: an unclosed one is opened again in every paragraph after it."""
 _MAX_OPTIONS = 2_000
 
@@ -27,6 +29,9 @@ _ANY_CASE = "|".join(  # the flag for it would make the search slow
 )
 _FORMATTING = re.compile(rf"<(?:{_ANY_CASE})(?=[\s/>])")
 _FORMATTING_END = re.compile(rf"</(?:{_ANY_CASE})(?=[\s/>])")
+_ROOTS = re.compile(r"<(?:html|body)(?=[\s/>])", re.I)
+_MAX_ROOTS = 20
+"""Start tags of html and body; a further one adds its attributes to the first."""
 _OPTION = re.compile(r"<(/?)(?:option|optgroup)(?=[\s/>])", re.I)
 _NESTED = re.compile(
     r"<(/?)(?!!|(?:area|base|basefont|bgsound|br|col|embed|frame|hr|img|input|keygen|link|meta|param|source|track|wbr)"
@@ -91,8 +96,14 @@ def _tamed(html: str) -> tuple[str, tuple[str, ...]]:
         html, count = _LONG_TAG.subn(r"<\1>", html)
         cut = ("tag",) if count else ()
     starts = html.count("<") - html.count("</")
+    if starts > MAX_TAGS:
+        place = next(itertools.islice((match.start() for match in _START.finditer(html)), MAX_TAGS, None), None)
+        html, cut = (html, cut) if place is None else (html[:place], (*cut, "tags"))
+        starts = min(starts, MAX_TAGS)
     if starts * starts > 4 * _MAX_COPIES and len(_FORMATTING.findall(html)) * starts > _MAX_COPIES:
         html = _FORMATTING_END.sub("</span", _FORMATTING.sub("<span", html))
+    if starts > _MAX_ROOTS and len(_ROOTS.findall(html)) > _MAX_ROOTS:
+        html = _ROOTS.sub("<span", html)
     if starts > _MAX_OPTIONS and len(_OPTION.findall(html)) > 2 * _MAX_OPTIONS:
         html = _OPTION.sub(r"<\1li", html)
     return html, cut
