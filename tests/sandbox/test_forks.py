@@ -61,6 +61,18 @@ def test_copies_of_one_tree_are_made_side_by_side(forking: LocalBox) -> None:
             assert answers == [str(number * 10 + step) for step in range(8)]
 
 
+def test_to_the_program_a_copy_is_no_fork(forking: LocalBox) -> None:
+    hooks = ", ".join(f"{when}=lambda: ran.append(1)" for when in ("before", "after_in_parent", "after_in_child"))
+    with forking.session() as session:
+        session.run(f"import os, random, threading\nran = []\nos.register_at_fork({hooks})\nrandom.seed(3)")
+        with session.fork() as copy:
+            look = "ran, random.random(), threading.current_thread() is threading.main_thread()"
+            assert copy.run(look).value == session.run(look).value
+            assert copy.run("ran").value == "[]"
+            started = "started = threading.Thread(target=ran.append, args=[2])\nstarted.start()\nstarted.join()\nran"
+            assert copy.run(started).value == session.run(started).value == "[2]"
+
+
 HOOKS = {
     "forks before": "os.register_at_fork(before=more)",
     "forks in the parent": "os.register_at_fork(after_in_parent=more)",

@@ -261,7 +261,7 @@ class Exchange:
         Raises:
             SandboxError: the cell never came up, was killed from outside, or its fork server is dead.
         """
-        failed = self.cell.fresh and not self.cell.greeted  # in a copy, the program's hooks run before the greeting
+        failed = self.cell.fresh and not self.cell.greeted  # a copy is the program's from the start
         status: Status
         value: str | None = None
         error: str | None = None

@@ -276,7 +276,8 @@ class LocalSession(base.Session):
     def fork(self) -> "LocalSession":
         """A copy of the interpreter as it is now; see `Session.fork`.
 
-        Absolute paths below /tmp are shared among the copies of one session; relative ones are not.
+        Absolute paths below /tmp are shared among the copies of one session; relative ones are not. To the program it
+        is no fork: hooks of `os.register_at_fork` do not run.
 
         Raises:
             ForkError: it holds threads, open files or written files, or forks are refused (fork tier, subprocesses).

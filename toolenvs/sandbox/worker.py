@@ -3,6 +3,7 @@
 Everything here shares an interpreter with the program, so nothing here is trusted by the host.
 """
 
+import _signal  # type: ignore[import-not-found]  # `signal` makes enumerations of what it says, each mask anew
 import _thread
 import array
 import ast
@@ -31,7 +32,7 @@ from toolenvs.sandbox.outputs import Outputs
 CONTROL_FD = 3
 _BUFFER_BYTES = 8_192
 _DESCRIPTORS_BYTES = socket.CMSG_SPACE(4 * array.array("i").itemsize)  # of a copy: its channels, and its hello
-_SIGNALS = signal.valid_signals()
+_SIGNALS = set(map(int, signal.valid_signals()))
 _SOURCES = 256  # programs of a session whose lines are kept for tracebacks
 _COPY_PREFIX = ".copy-"
 _HERE = os.path.dirname(__file__)
@@ -415,19 +416,18 @@ class Worker:
             self._answer(nonce, wire.REFUSED, False, None, obstacle)
             return
         control, out, err, hello = descriptors
-        state = random.getstate()  # Python reseeds its own stream in a forked child; NumPy's is carried as it is
-        signals = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # none may interrupt an admitted fork
+        signals = _signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # none may interrupt an admitted fork
         try:
             # The fork server is the copy's parent, as it is this process's: so it knows the copy's fate.
             copied = kernel.fork_sibling(self._thread_id_at)
         except OSError as refused:
-            signal.pthread_sigmask(signal.SIG_SETMASK, signals)
+            _signal.pthread_sigmask(signal.SIG_SETMASK, signals)
             for descriptor in descriptors:
                 os.close(descriptor)
             self._answer(nonce, wire.REFUSED, False, None, f"the copy was refused: {refused.strerror}")
             return
         if copied:
-            signal.pthread_sigmask(signal.SIG_SETMASK, signals)
+            _signal.pthread_sigmask(signal.SIG_SETMASK, signals)
             for descriptor in descriptors:
                 os.close(descriptor)
             self._answer(nonce, wire.OK)
@@ -437,8 +437,7 @@ class Worker:
             os.dup2(source, target)
             os.close(source)
         seccomp.install(seccomp.only_signal_nobody())
-        signal.pthread_sigmask(signal.SIG_SETMASK, signals)
-        random.setstate(state)
+        _signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         self._outputs.folder = _own_folder()
         os.write(hello, wire.HELLO)
         os.close(hello)
