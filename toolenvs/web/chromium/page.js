@@ -8,8 +8,8 @@
   const noted = { prevented: false };
 
   // Mark what can be acted upon, and write the page out with the state of its fields.
-  const read = async (most) => {
-    for (let turn = 0; turn < 2; turn++) await new Promise((go) => setTimeout(go, 0));
+  const read = async (most, turns) => {
+    for (let turn = 0; turn < turns; turn++) await new Promise((go) => setTimeout(go, 0));
     if (!document.documentElement) return { html: "", url: location.href, type: "", cut: false };
     for (const old of document.querySelectorAll(`[${MARK}]`)) old.removeAttribute(MARK);
     let next = 0;

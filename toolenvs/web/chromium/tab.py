@@ -6,14 +6,14 @@ Everything here runs on the engine's loop. A tab that hung or crashed is thrown 
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolenvs.errors import WebError
 from toolenvs.web.chromium.cookies import set_cookie
-from toolenvs.web.chromium.engine import Engine
+from toolenvs.web.chromium.engine import CLOSE_TIMEOUT_S, Engine
 from toolenvs.web.content_types import shown_as
 from toolenvs.web.faults import Fault
 from toolenvs.web.fetch import Fetched, Request
@@ -42,6 +42,8 @@ GRACE_S = 0.03
 """How long an action may take to begin a navigation, where nothing says that it does."""
 EXPECTED_S = 2.0
 """The same, where a link or form says so."""
+_TURNS = 2
+"""Of the page's own event loop before it is read, for what its scripts put off."""
 PATIENCE = 0.75
 """Part of an action's time after which a page that still loads is read as it is."""
 
@@ -91,6 +93,7 @@ class Tab:
         self._page: Page | None = None
         self._session: CDPSession | None = None
         self._generation = 0
+        self._opening = False
         self._throwing_away: set[asyncio.Task[None]] = set()
         self._forget()
 
@@ -161,6 +164,7 @@ class Tab:
 
     async def cookies(self, url: Url) -> str:
         """What Chromium sends as cookies to an address."""
+        self._still_there()
         if self._context is None:
             return ""
         return "; ".join(f"{one.get('name')}={one.get('value')}" for one in await self._context.cookies(url.text))
@@ -191,11 +195,9 @@ class Tab:
             async with asyncio.timeout(self._timeout_s):
                 return await action
         except (TimeoutError, Error) as error:
-            died = self._context is not None and self._generation != self._engine.alive_generation
             crashed = self._crashed
             self._throw_away()
-            if died:
-                raise WebError("Chromium ended while a page was open: the episode's page is lost") from None
+            self._still_there()
             if crashed:
                 told = "the page needed more memory than a page may use, or broke its tab: open another page"
                 raise Fault("too_large", told) from None
@@ -209,13 +211,28 @@ class Tab:
             raise
 
     def _throw_away(self) -> None:
-        """Close the context behind the caller's back: a hung page takes a moment to be killed."""
-        context, self._context, self._page, self._session = self._context, None, None, None
+        """Close the page behind the caller's back: a hung one takes a moment to be killed. Cookies stay."""
+        page, self._page, self._session = self._page, None, None
         self._forget()
-        if context is not None:
-            task = asyncio.get_running_loop().create_task(self._engine.give_back(context))
-            self._throwing_away.add(task)
-            task.add_done_callback(self._throwing_away.discard)
+        if page is not None:
+            self._in_background(_close(page))
+
+    def _in_background(self, closing: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(closing)
+        self._throwing_away.add(task)
+        task.add_done_callback(self._throwing_away.discard)
+
+    def _still_there(self) -> None:
+        """That the browser runs in which this episode began.
+
+        Raises:
+            WebError: it died, and the episode's cookies and pages with it; told once.
+        """
+        if self._context is not None and self._generation != self._engine.alive_generation:
+            context, self._context = self._context, None
+            self._throw_away()
+            self._in_background(self._engine.give_back(context))
+            raise WebError("Chromium ended: the cookies and pages of this episode are lost with it")
 
     async def _show(self, fetched: Fetched, fragment: str) -> Snapshot:
         page = await self._opened()
@@ -237,7 +254,7 @@ class Tab:
                 raise  # else it led elsewhere at once, or nowhere: `_settled` says which
 
     async def _click(self, mark: str, leads_on: bool) -> Snapshot:
-        page = await self._opened()
+        page = self._held()
         before = self._begun
         aim = await self._evaluate("aim", mark)
         if not aim["found"]:
@@ -251,7 +268,7 @@ class Tab:
         return await self._settled(EXPECTED_S if leads_on else GRACE_S, before)
 
     async def _fill(self, mark: str, text: str) -> Snapshot:
-        page = await self._opened()
+        page = self._held()
         before = self._begun
         how = await self._evaluate("ready", mark, text)
         if how == "gone":
@@ -282,7 +299,7 @@ class Tab:
     async def _press(self, keys: str) -> Snapshot:
         from playwright.async_api import Error
 
-        page = await self._opened()
+        page = self._held()
         before = self._begun
         try:
             await page.keyboard.press(keys)
@@ -294,7 +311,7 @@ class Tab:
         return await self._settled(GRACE_S, before)
 
     async def _point(self, x: float, y: float, to: tuple[float, float] | None) -> Snapshot:
-        page = await self._opened()
+        page = self._held()
         before = self._begun
         if to is None:
             await page.mouse.click(x, y)
@@ -314,7 +331,7 @@ class Tab:
             expected_s: how long to wait for a navigation to begin.
             before: how many had begun before the action; None: the action itself is one.
         """
-        page = await self._opened()
+        page = self._held()
         clock = asyncio.get_running_loop().time
         started = clock()
         patience = started + PATIENCE * self._timeout_s
@@ -368,7 +385,7 @@ class Tab:
         return True
 
     async def _read(self) -> dict[str, Any]:
-        seen: dict[str, Any] = await self._evaluate("read", self._max_chars)
+        seen: dict[str, Any] = await self._evaluate("read", self._max_chars, _TURNS if self._javascript else 0)
         return seen
 
     async def _evaluate(self, function: str, *arguments: Any, again: bool = True) -> Any:
@@ -377,7 +394,7 @@ class Tab:
 
         call = f"{_IN_PAGE}.{function}({', '.join(map(json.dumps, arguments))})"
         while True:
-            page = await self._opened()
+            page = self._held()
             session = self._session
             assert session is not None
             try:
@@ -408,55 +425,59 @@ class Tab:
 
     # what the page asks for
 
+    def _held(self) -> "Page":
+        """The page, which an action began with."""
+        from playwright.async_api import Error
+
+        if self._page is None or not self.alive:
+            raise Error("the page is gone")
+        return self._page
+
     async def _opened(self) -> "Page":
-        if self._page is not None and not self._page.is_closed() and not self._crashed:
+        if self._page is not None and self.alive:
             return self._page
         self._throw_away()
-        context = self._context = await self._engine.context(
-            java_script_enabled=self._javascript,
-            accept_downloads=False,
-            ignore_https_errors=True,
-            locale="en-US",
-            timezone_id="UTC",
-            viewport={"width": 1280, "height": 900},
-        )
-        self._generation = self._engine.generation
-        await context.route("**/*", self._answer)
-        await context.route_web_socket("**", lambda socket: socket.close())
-        await context.add_init_script(_BEFORE_PAGE)
-        page = await context.new_page()
-        session = self._session = await context.new_cdp_session(page)
-        await session.send("Page.enable")
+        self._still_there()
+        if self._context is None:
+            context = self._context = await self._engine.context(
+                java_script_enabled=self._javascript,
+                accept_downloads=False,
+                ignore_https_errors=True,
+                locale="en-US",
+                timezone_id="UTC",
+                viewport={"width": 1280, "height": 900},
+            )
+            self._generation = self._engine.generation
+            await context.route("**/*", self._answer)
+            await context.route_web_socket("**", lambda socket: socket.close())
+            await context.add_init_script(_BEFORE_PAGE)
+            context.on("page", self._on_popup)
+        self._opening = True
+        try:
+            page = await self._context.new_page()
+            self._session = await self._context.new_cdp_session(page)
+            await self._session.send("Page.enable")
+        finally:
+            self._opening = False
         page.on("crash", self._on_crash)
         page.on("domcontentloaded", self._on_ready)
         page.on("close", lambda _: self._happened.set())
-        context.on("page", self._on_popup)
         self._page = page
         return page
 
     def _on_crash(self, _: "Page") -> None:
         self._crashed = True
         self._happened.set()
-        if self._context is not None:  # calls in flight would wait for ever
-            self._throw_away_page()
-
-    def _throw_away_page(self) -> None:
-        page = self._page
-        if page is not None:
-            task = asyncio.get_running_loop().create_task(_close(page))
-            self._throwing_away.add(task)
-            task.add_done_callback(self._throwing_away.discard)
+        if self._page is not None:  # calls in flight would wait for ever
+            self._in_background(_close(self._page))
 
     def _on_ready(self, _: "Page") -> None:
         self._ready = self._begun
         self._happened.set()
 
     def _on_popup(self, popup: "Page") -> None:
-        if popup is self._page:
-            return
-        task = asyncio.get_running_loop().create_task(_close(popup))
-        self._throwing_away.add(task)
-        task.add_done_callback(self._throwing_away.discard)
+        if popup is not self._page and not self._opening:
+            self._in_background(_close(popup))
 
     async def _answer(self, route: "Route") -> None:
         from playwright.async_api import Error
@@ -614,5 +635,6 @@ def _gone() -> Fault:
 async def _close(page: "Page") -> None:
     from playwright.async_api import Error
 
-    with contextlib.suppress(Error):
-        await page.close()
+    with contextlib.suppress(Error, TimeoutError):
+        async with asyncio.timeout(CLOSE_TIMEOUT_S):
+            await page.close()
