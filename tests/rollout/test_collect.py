@@ -32,6 +32,7 @@ _PIECES = [
     "<|end_of_documents|>", "<rewrite>a mayor</rewrite>", "<rewrite_2>a town</rewrite_2>", "<rewrite>", "</rewrite>",
     "<tool_call>\n{\"name\": \"query_rag\", \"arguments\": {\"query\": \"a mayor\"}}\n</tool_call>",
     "<sql>SELECT name FROM country LIMIT 2</sql>", "</sql>", "<solution>SELECT 1</solution>", "<observation>",
+    "\nAction: execute[SELECT name FROM country LIMIT 2]\n", "\nAction: submit\n", "\nObservation:", "\nThought 2: hm",
 ]  # fmt: skip
 
 
