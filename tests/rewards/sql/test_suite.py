@@ -27,7 +27,7 @@ GOLDS = {
 
 @pytest.fixture(scope="module")
 def suite(shop: Path) -> Iterator[Suite]:
-    with Suite(shop, plants=planted(list(GOLDS.values()))) as made:
+    with Suite(shop, plants=planted(list(GOLDS.values())), max_steps=5_000_000) as made:
         yield made
 
 
@@ -91,6 +91,18 @@ def test_wrong_queries_are_wrong(suite: Suite, gold: str, said: str, reason: str
         assert found == reason
     else:  # it agrees on the data as given, and only a changed copy tells
         assert "on changed copy" in found
+
+
+def test_a_right_query_may_look_at_every_pair_of_rows(tmp_path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(tmp_path / "many.sqlite")) as base:
+        base.execute("CREATE TABLE many (id INTEGER PRIMARY KEY, size INTEGER NOT NULL)")
+        base.executemany("INSERT INTO many VALUES (?, ?)", [(n, n * 7919 % 10_007) for n in range(1, 2_501)])
+        base.commit()
+    with Suite(tmp_path / "many.sqlite", copies=0) as made:
+        slow = "SELECT id FROM many AS o WHERE (SELECT count(*) FROM many AS i WHERE i.size > o.size) < 2"
+        gold = "SELECT id FROM many ORDER BY size DESC LIMIT 2"
+        assert verdict(made, gold, slow, ordered=False) == "match"
+        assert made.database().query(slow).steps > 20_000_000  # of the default for tools
 
 
 def test_agreement_that_only_copies_end(shop: Path, suite: Suite) -> None:

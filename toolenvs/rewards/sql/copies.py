@@ -112,10 +112,14 @@ def _change(copy: sqlite3.Connection, number: int, seed: int, plants: Sequence[B
             _refer(copy, table, column, other, parent, draws)
     if number % 2:
         for table in whole:
-            _gather(copy, table, plants, Draws("copies", seed, number, "gather", table.name))
+            turned = number % 4 // 2 * len(_COUNTS) // 2  # a table with few rows takes the first counts only
+            small = (*_COUNTS[turned:], *_COUNTS[:turned])
+            _gather(copy, table, plants, small, Draws("copies", seed, number, "gather", table.name))
 
 
-def _gather(copy: sqlite3.Connection, table: _Table, plants: Sequence[Boundary], draws: Draws) -> None:
+def _gather(
+    copy: sqlite3.Connection, table: _Table, plants: Sequence[Boundary], small: Sequence[int], draws: Draws
+) -> None:
     """Make groups of exactly as many rows as golds count, one fewer and one more."""
     parents = {column: (other, parent) for column, other, parent in table.references}
     counted = [plant for plant in plants if plant.counted and isinstance(plant.value, int)]
@@ -135,7 +139,7 @@ def _gather(copy: sqlite3.Connection, table: _Table, plants: Sequence[Boundary],
         except sqlite3.OperationalError:  # the schema names a table or column that is not there
             continue
         near = [int(plant.value) + step for plant in asked for step in (0, -1, 1)]
-        counts = [count for count in dict.fromkeys([*near, *_COUNTS]) if count > 0]
+        counts = [count for count in dict.fromkeys([*near, *small]) if count > 0]
         _crowd(copy, table, column, values, counts, draws)
 
 
@@ -148,7 +152,8 @@ def _crowd(
     room = len(rows) // _CROWDED
     order = [values[place] for place in shuffled(range(len(values)), draws)]
     chosen: list[tuple[Any, int]] = []
-    for value, count in zip(order[: len(order) // 2], cycle(counts), strict=False):
+    most = max(len(order) // 2, min(len(order) - 1, len(counts)))
+    for value, count in zip(order[:most], cycle(counts), strict=False):
         if count <= room:
             chosen.append((value, count))
             room -= count
