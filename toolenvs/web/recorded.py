@@ -50,11 +50,13 @@ class Recording(Source):
             WebError: the file is damaged.
             RetrievalError: the index cannot be used.
         """
-        self.store = PageStore(source)
+        self.store = PageStore(_path(source))
+        begin = home or self.store.home
         try:
-            self.home = canonical(home or self.store.home).text
+            self.home = canonical(begin).text if begin else ""
         except Fault as fault:
-            raise ConfigError(f"web: home={home!r}: {fault.told}") from None
+            self.store.close()
+            raise ConfigError(f"web: home={begin!r}: {fault.told}") from None
         self._index = index
         self._retriever: Retriever | None = None
         self._lock = threading.Lock()
@@ -131,3 +133,13 @@ class Recording(Source):
             self._retriever.close()
         self._rendered = Rendered(1)
         self.store.close()
+
+
+def _path(source: str | Path) -> Path:
+    """The file of a site; one with a name is made when it is first asked for."""
+    path = Path(source)
+    if path.exists() or not str(source).startswith("sites/") or path.suffix:
+        return path
+    from toolenvs.web import sites
+
+    return sites.path(str(source).removeprefix("sites/"))
