@@ -43,8 +43,9 @@ def decode(body: bytes, content_type: str = "", *, declared: bool = True) -> tup
     try:
         return body.decode("utf-8"), "utf-8"
     except UnicodeDecodeError as error:
-        if error.start >= len(body) - 3 and error.reason == "unexpected end of data":  # cut inside a character
-            return body[: error.start].decode("utf-8"), "utf-8"
+        before = body[: error.start]
+        if error.reason == "unexpected end of data" and not before.isascii():  # cut inside a character
+            return before.decode("utf-8"), "utf-8"
     return body.decode("cp1252", "replace"), "cp1252"
 
 

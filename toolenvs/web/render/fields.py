@@ -23,6 +23,8 @@ def field_mark(field: Field) -> str:
         left = len(shown) - MAX_SHOWN_OPTIONS
         more = f" and {left} more" if left > 0 else ""
         text = f"select {field.name}: {', '.join(on[:MAX_SHOWN_OPTIONS])} (of {of}{more})"
+    elif kind == "file":
+        text = f"file {field.name}"
     else:
         value = "*" * len(field.value) if kind == "password" else field.value
         named = f"{kind} {field.name}" if field.name else kind
