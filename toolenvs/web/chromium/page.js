@@ -5,7 +5,7 @@
     "a[href], area[href], button, input, select, textarea, [onclick], [role=button], [role=link], [role=checkbox], " +
     "[role=radio], [role=switch], [role=tab], [role=menuitem], [role=option]";
   const element = (mark) => document.querySelector(`[${MARK}="${mark}"]`);
-  const noted = { prevented: false };
+  const noted = { event: null };
 
   // Mark what can be acted upon, and write the page out with the state of its fields.
   const read = async (most, turns) => {
@@ -42,8 +42,8 @@
     const one = element(mark);
     if (!one) return { found: false };
     for (let up = one; up; up = up.parentElement) up.removeAttribute("target"); // there is one tab
-    noted.prevented = false;
-    window.addEventListener("click", (event) => void (noted.prevented = event.defaultPrevented), { once: true });
+    noted.event = null;
+    window.addEventListener("click", (event) => void (noted.event = event), { once: true, capture: true });
     one.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
     const boxes = [...one.getClientRects()].filter((box) => box.width > 1 && box.height > 1);
     for (const box of boxes) {
@@ -55,7 +55,8 @@
     return { found: true, at: null };
   };
   const clickByScript = (mark) => void element(mark)?.click();
-  const prevented = () => noted.prevented;
+  // What became of the click: "missed" where the page moved under the mouse, "held" by a script, or "passed" on.
+  const fate = () => (!noted.event ? "missed" : noted.event.defaultPrevented ? "held" : "passed");
 
   const changed = (one) => {
     one.dispatchEvent(new Event("input", { bubbles: true }));
@@ -127,5 +128,5 @@
     return "sent";
   };
 
-  return { read, aim, clickByScript, prevented, ready, put, leave, choose, check, send };
+  return { read, aim, clickByScript, fate, ready, put, leave, choose, check, send };
 })()

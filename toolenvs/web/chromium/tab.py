@@ -40,8 +40,6 @@ QUIET_S = 1.0
 """How long the requests of a page are waited for once it is there."""
 GRACE_S = 0.03
 """How long an action may take to begin a navigation, where nothing says that it does."""
-EXPECTED_S = 2.0
-"""The same, where a link or form says so."""
 _TURNS = 2
 """Of the page's own event loop before it is read, for what its scripts put off."""
 PATIENCE = 0.75
@@ -241,7 +239,7 @@ class Tab:
         if fragment and page.url.partition("#")[0] == address:  # or it would be a step within the page
             await page.goto("about:blank")
         await self._goto(page, address + (f"#{fragment}" if fragment else ""))
-        return await self._settled(EXPECTED_S)
+        return await self._settled(0)
 
     async def _goto(self, page: "Page", address: str) -> None:
         from playwright.async_api import Error
@@ -259,13 +257,15 @@ class Tab:
         aim = await self._evaluate("aim", mark)
         if not aim["found"]:
             raise _gone()
-        if aim["at"] is None:
-            await self._evaluate("clickByScript", mark)
-        else:
+        if aim["at"] is not None:
             await page.mouse.click(*aim["at"])
-        if leads_on and self._begun == before:
-            leads_on = not await self._evaluate("prevented", again=False)
-        return await self._settled(EXPECTED_S if leads_on else GRACE_S, before)
+        if self._begun == before:
+            fate = "missed" if aim["at"] is None else await self._evaluate("fate", again=False)
+            if fate == "missed":
+                await self._evaluate("clickByScript", mark, again=False)
+                fate = await self._evaluate("fate", again=False)
+            leads_on = leads_on and fate == "passed"
+        return await self._settled(self._timeout_s * PATIENCE if leads_on else GRACE_S, before)
 
     async def _fill(self, mark: str, text: str) -> Snapshot:
         page = self._held()
@@ -294,7 +294,7 @@ class Tab:
             raise _gone()
         if how != "sent":
             raise Fault("no_such_link", f"the form cannot be sent yet: {how.split(' ', 2)[2] or 'a field is missing'}")
-        return await self._settled(EXPECTED_S, before)
+        return await self._settled(self._timeout_s * PATIENCE, before)
 
     async def _press(self, keys: str) -> Snapshot:
         from playwright.async_api import Error

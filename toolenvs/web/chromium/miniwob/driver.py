@@ -2,7 +2,9 @@
 
 import asyncio
 import mimetypes
+import re
 import time
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import unquote, urlsplit
@@ -22,6 +24,9 @@ _SITE = "http://miniwob.test/"
 _WIDTH, _HEIGHT = 160, 210
 _MARGIN = 60
 """Pixels around the page's own 160 x 210, for menus and dialogs that open beyond it."""
+_SCRIPT = re.compile(rb"""<script src=["']([\w./-]+)["']></script>""")
+_NOT_INLINE = re.compile(rb"</?script|<!--", re.IGNORECASE)
+"""What would be read as markup within a script."""
 _START = "([seed, ms]) => { Math.seedrandom(seed); core.startEpisodeReal(); __toolenvsAdvance(ms); }"
 _ADVANCE = "(ms) => __toolenvsAdvance(ms)"
 _PLACE = """(number) => {
@@ -278,7 +283,8 @@ class MiniWob:
             await route.fulfill(status=404, body="")
             return
         kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-        await route.fulfill(status=200, content_type=kind, body=path.read_bytes())
+        body = _whole(path) if path.suffix == ".html" else path.read_bytes()
+        await route.fulfill(status=200, content_type=kind, body=body)
 
     async def _drop(self) -> None:
         context, self._context, self._page, self._last = self._context, None, None, None
@@ -306,6 +312,19 @@ class MiniWob:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+
+@lru_cache(maxsize=256)
+def _whole(path: Path) -> bytes:
+    """A page with the scripts that it names in it: one request for what would be five or ten."""
+
+    def script(match: re.Match[bytes]) -> bytes:
+        named = path.parent / match[1].decode()
+        code = named.read_bytes() if named.is_file() else b""
+        fits = code and code.isascii() and not _NOT_INLINE.search(code)
+        return b"<script>" + code + b"\n</script>" if fits else match[0]
+
+    return _SCRIPT.sub(script, path.read_bytes())
 
 
 def _with_error(last: Observation, error: str, started: float) -> Observation:

@@ -1,6 +1,6 @@
 """Which tasks there are, and what is known of their rewards."""
 
-import importlib.util
+import importlib.metadata
 from functools import cache
 from pathlib import Path
 
@@ -26,10 +26,13 @@ def root() -> Path:
     Raises:
         MissingExtraError: it is not installed.
     """
-    found = importlib.util.find_spec("miniwob")
-    if found is None or found.origin is None:
-        raise MissingExtraError("miniwob", "chromium", "MiniWoB++ (its files alone do: pip install --no-deps miniwob)")
-    return Path(found.origin).parent / "html"
+    try:
+        found = importlib.metadata.distribution("miniwob").locate_file("miniwob/html")
+    except importlib.metadata.PackageNotFoundError:
+        raise MissingExtraError(
+            "miniwob", "chromium", "MiniWoB++ (its files alone do: pip install --no-deps miniwob)"
+        ) from None
+    return Path(str(found))
 
 
 @cache
