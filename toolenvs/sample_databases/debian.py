@@ -90,13 +90,17 @@ def fill(base: sqlite3.Connection) -> None:
 
 
 def stanzas(text: str) -> Iterator[Stanza]:
-    """The packages of an index, with the fields that are read; lines that go on are joined with a blank."""
+    """The packages of an index, with the fields that are read; lines that go on are joined with a blank.
+
+    Of a description, only its first line is kept.
+    """
     for block in re.split(r"\n{2,}", text):
         fields: dict[str, str] = {}
         name = ""
         for line in block.splitlines():
-            if line[:1] in " \t" and name:
-                fields[name] += f" {line.strip()}"
+            if line[:1] in " \t":
+                if name and name != "Description":
+                    fields[name] += f" {line.strip()}"
             else:
                 name, _, value = line.partition(":")
                 if name in _FIELDS:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from toolenvs.tasks.seeding import Draws
 from toolenvs.tasks.sql.book import Figure, Link, Noun, Word
-from toolenvs.tasks.sql.templates import Template
+from toolenvs.tasks.sql.templates import NothingFound, Template
 
 _SPOILS = ('"', " FROM ", " LIMIT ", " ORDER BY ")
 """A name with one of these is not asked about."""
@@ -56,9 +56,15 @@ class FileBook:
         return self.found(f"SELECT DISTINCT {column} FROM {table} WHERE {column} IS NOT NULL ORDER BY 1")
 
     def found(self, sql: str) -> list[str | int]:
-        """The first column of a query's rows, as far as they can stand in a question."""
+        """The first column of a query's rows, as far as they can stand in a question.
+
+        Raises:
+            NothingFound: there is none.
+        """
         if sql not in self._found:
             with contextlib.closing(sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)) as base:
                 cells = [row[0] for row in base.execute(sql)]
             self._found[sql] = [cell for cell in cells if _sayable(str(cell))]
+        if not self._found[sql]:
+            raise NothingFound(sql)
         return self._found[sql]

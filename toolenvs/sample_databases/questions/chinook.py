@@ -123,7 +123,7 @@ def genre_sales(book: FileBook, draws: Draws) -> Drawn:
 def never_bought(book: FileBook, draws: Draws) -> Drawn:
     """Customers that have no track of a genre on any invoice."""
     shown, genre = _genre(book, draws)
-    country = draws.choice(book.values("Customer", "Country"))
+    country = draws.choice(book.found("SELECT Country FROM Customer GROUP BY 1 HAVING count(*) >= 4 ORDER BY 1"))
     of, condition = draws.choice((("", ""), (f" that live in {country}", f" AND c.Country = {literal(country)}")))
     return Drawn(
         f"How many customers{of} have never bought a track of the genre {shown}?",

@@ -10,7 +10,7 @@ from typing import Any
 
 from toolenvs.tasks.generated import Problem
 from toolenvs.tasks.seeding import Draws
-from toolenvs.tasks.sql.templates import Drawn, Template
+from toolenvs.tasks.sql.templates import Drawn, NothingFound, Template
 
 MAX_ROWS = 20
 """Of an answer."""
@@ -90,7 +90,10 @@ class Asker:
         for _ in range(_TRIES):  # what cannot be judged by is drawn again
             level = draws.between(*levels)
             template = draws.choice(self._levels[level - 1])
-            drawn = template(self._book, draws)
+            try:
+                drawn = template(self._book, draws)
+            except NothingFound:
+                continue
             rows = self.rows(drawn)
             if rows:
                 ordered = " ORDER BY " in drawn.sql and not drawn.sql.endswith(" LIMIT 1")

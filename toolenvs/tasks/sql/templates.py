@@ -20,6 +20,10 @@ class Drawn:
     sql: str
 
 
+class NothingFound(LookupError):
+    """The database has nothing that a template could speak of."""
+
+
 Template = Callable[[Any, Draws], Drawn]
 """Called with a `Book`; one of a single database may ask for more than that."""
 
