@@ -91,7 +91,7 @@ def test_forms_find_what_was_recorded(source: Recording) -> None:
         assert browser.submit().status == "not_found"
 
 
-def test_search(source: Recording) -> None:
+def test_search(source: Recording, path: Path) -> None:
     with source.browser(max_results=3) as browser:
         page = browser.search("subject7")
         assert page.status == "ok"
@@ -103,9 +103,8 @@ def test_search(source: Recording) -> None:
         second = browser.search("subject2")
         assert browser.view(0, cursor=first.cursor).text == first.text != second.text
         assert browser.open(0, cursor=first.cursor).url == f"{HOME}page1"
-    with Recording(source.store.path, index=False).browser() as browser:
+    with web.open(path, index=False) as browser:
         assert browser.search("subject7").status == "needs_browser"
-        browser.source.close()
 
 
 def test_what_episodes_share_is_rendered_once(source: Recording) -> None:
@@ -179,3 +178,22 @@ def test_wrong_files_and_options_are_told(path: Path, tmp_path: Path) -> None:
     browser.close()
     with pytest.raises(ConfigError, match="closed"):
         browser.open()
+
+
+def test_a_fictional_world_needs_no_file() -> None:
+    with web.open("sites/world:100") as browser:
+        page = browser.open()
+        assert page.status == "ok"
+        assert page.links
+        assert browser.click(page.links[0].number).status == "ok"
+        name = browser.view(0).document.title
+        found = browser.search(name)
+        assert name in found.text
+
+
+def test_a_site_that_was_not_built_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(WebError, match="toolenvs site build git-doc"):
+        web.open("sites/git-doc")
+    with pytest.raises(ConfigError, match="did you mean"):
+        web.open("sites/git-docs")

@@ -15,8 +15,8 @@ from toolenvs.web.document import Document
 from toolenvs.web.faults import Fault
 from toolenvs.web.fetch import Fetcher, Request
 from toolenvs.web.limits import Limits
+from toolenvs.web.sites import Store, open_store
 from toolenvs.web.source import Loaded, Rendered, Source
-from toolenvs.web.store import PageStore
 from toolenvs.web.transport.store import StoreTransport
 from toolenvs.web.urls import canonical
 
@@ -39,7 +39,7 @@ class Recording(Source):
         """Open a recorded site.
 
         Args:
-            source: its file, or "sites/NAME".
+            source: its file, or "sites/NAME": see `toolenvs.web.sites`.
             home: where an episode may begin; "": where the recording says.
             index: what search uses: True, an index of the site's own, built into the cache when first asked for; a
                 folder of `retrieval.index` whose ids are addresses; False: the site has no search.
@@ -50,7 +50,7 @@ class Recording(Source):
             WebError: the file is damaged.
             RetrievalError: the index cannot be used.
         """
-        self.store = PageStore(_path(source))
+        self.store: Store = open_store(source)
         begin = home or self.store.home
         try:
             self.home = canonical(begin).text if begin else ""
@@ -133,13 +133,3 @@ class Recording(Source):
             self._retriever.close()
         self._rendered = Rendered(1)
         self.store.close()
-
-
-def _path(source: str | Path) -> Path:
-    """The file of a site; one with a name is made when it is first asked for."""
-    path = Path(source)
-    if path.exists() or not str(source).startswith("sites/") or path.suffix:
-        return path
-    from toolenvs.web import sites
-
-    return sites.path(str(source).removeprefix("sites/"))

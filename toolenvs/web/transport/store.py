@@ -2,14 +2,14 @@
 
 import httpx
 
-from toolenvs.web.store import PageStore
+from toolenvs.web.sites import Store
 from toolenvs.web.urls import canonical
 
 
 class StoreTransport(httpx.AsyncBaseTransport):
     """Answers from a store; it waits for nothing, so that it needs no event loop."""
 
-    def __init__(self, store: PageStore) -> None:
+    def __init__(self, store: Store) -> None:
         """Answer from `store`."""
         self._store = store
 
