@@ -16,6 +16,7 @@ from toolenvs.cli.index import index
 from toolenvs.cli.list import list_pages
 from toolenvs.cli.play import play
 from toolenvs.cli.serve import app as serve
+from toolenvs.cli.site import app as site
 from toolenvs.cli.tasks import app as tasks
 from toolenvs.cli.train import train
 from toolenvs.cli.view import view
@@ -60,5 +61,6 @@ app.command("view")(view)
 app.add_typer(serve, name="serve")
 app.add_typer(tasks, name="tasks")
 app.command("index")(index)
+app.add_typer(site, name="site")
 app.command("database")(database)
 app.command("doctor")(doctor)

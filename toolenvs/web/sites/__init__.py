@@ -13,7 +13,7 @@ from toolenvs.web.sites.debian import SITES, record_package
 from toolenvs.web.sites.world import WorldSite
 from toolenvs.web.store import PageStore, Recorded
 
-__all__ = ["Store", "build", "file_of", "names", "open_store"]
+__all__ = ["SITES", "PageStore", "Store", "build", "file_of", "names", "open_store"]
 
 _PREFIX = "sites/"
 

@@ -1,0 +1,62 @@
+"""`toolenvs site`."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from toolenvs import web
+from toolenvs.cli.app import app
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, ["site", *map(str, arguments)])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "html").mkdir()
+    (tmp_path / "html" / "index.html").write_text("<p>home")
+    return tmp_path / "html"
+
+
+def test_a_folder_becomes_a_site_that_web_opens(tmp_path: Path, folder: Path) -> None:
+    out = tmp_path / "mine.site"
+    done = run("build", out, "--folder", folder, "--url", "https://site.test/docs/")
+    assert done.exit_code == 0, done.output
+    assert "3 addresses" in done.output
+    with web.open(out) as browser:
+        assert "home" in browser.open("https://site.test/docs/").text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["git-docs"], "did you mean 'git-doc'?"),
+        (["mine", "--folder", "."], "ends in .site"),
+        (["mine.site", "--folder", "."], "--url"),
+        (["mine.site", "--folder", ".", "--warc", "a.warc"], "not both"),
+        (["mine.site", "--warc", "nowhere.warc"], "cannot be read as a WARC file"),
+    ],
+)
+def test_what_cannot_be_built_is_told_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run("build", *arguments)
+    assert done.exit_code == 2
+    assert told in done.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_list_says_what_is_there(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "200")
+    place = tmp_path / "toolenvs" / "sites"
+    run("build", place / "git-doc.site", "--folder", folder, "--url", "https://site.test/")
+    (place / "python3-doc.site").write_text("damaged")
+    listed = run("list").output
+    assert "2 addresses from https://site.test/" in listed
+    assert "no: toolenvs site build postgresql-doc" in listed
+    assert "cannot be used" in listed
+    assert "world:PAGES" in listed
