@@ -42,6 +42,7 @@
     const one = element(mark);
     if (!one) return { found: false };
     for (let up = one; up; up = up.parentElement) up.removeAttribute("target"); // there is one tab
+    one.removeAttribute("download"); // what a link leads to is shown, or refused
     noted.event = null;
     window.addEventListener("click", (event) => void (noted.event = event), { once: true, capture: true });
     one.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });

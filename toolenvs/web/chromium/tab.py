@@ -120,6 +120,7 @@ class Tab:
             Fault: why it cannot be shown.
             WebError: the browser died.
         """
+        await self._opened()  # the start of a browser is no page's time
         return await self._bounded(self._show(fetched, fragment))
 
     async def look(self) -> Snapshot:
@@ -233,7 +234,7 @@ class Tab:
             raise WebError("Chromium ended: the cookies and pages of this episode are lost with it")
 
     async def _show(self, fetched: Fetched, fragment: str) -> Snapshot:
-        page = await self._opened()
+        page = self._held()
         self._prepared, self._fetched = fetched, None
         address = fetched.url.text
         if fragment and page.url.partition("#")[0] == address:  # or it would be a step within the page
@@ -434,29 +435,28 @@ class Tab:
         return self._page
 
     async def _opened(self) -> "Page":
+        """The page, made where there is none.
+
+        Raises:
+            WebError: the browser cannot be started, or died.
+        """
+        from playwright.async_api import Error
+
         if self._page is not None and self.alive:
             return self._page
         self._throw_away()
         self._still_there()
         if self._context is None:
-            context = self._context = await self._engine.context(
-                java_script_enabled=self._javascript,
-                accept_downloads=False,
-                ignore_https_errors=True,
-                locale="en-US",
-                timezone_id="UTC",
-                viewport={"width": 1280, "height": 900},
-            )
-            self._generation = self._engine.generation
-            await context.route("**/*", self._answer)
-            await context.route_web_socket("**", lambda socket: socket.close())
-            await context.add_init_script(_BEFORE_PAGE)
-            context.on("page", self._on_popup)
+            await self._new_context()
+        assert self._context is not None
         self._opening = True
         try:
             page = await self._context.new_page()
             self._session = await self._context.new_cdp_session(page)
             await self._session.send("Page.enable")
+        except Error as error:
+            self._still_there()
+            raise WebError(f"Chromium gave no page ({str(error).splitlines()[0][:200]})") from None
         finally:
             self._opening = False
         page.on("crash", self._on_crash)
@@ -464,6 +464,21 @@ class Tab:
         page.on("close", lambda _: self._happened.set())
         self._page = page
         return page
+
+    async def _new_context(self) -> None:
+        context = await self._engine.context(
+            java_script_enabled=self._javascript,
+            accept_downloads=False,
+            ignore_https_errors=True,
+            locale="en-US",
+            timezone_id="UTC",
+            viewport={"width": 1280, "height": 900},
+        )
+        self._context, self._generation = context, self._engine.generation
+        await context.route("**/*", self._answer)
+        await context.route_web_socket("**", lambda socket: socket.close())
+        await context.add_init_script(_BEFORE_PAGE)
+        context.on("page", self._on_popup)
 
     def _on_crash(self, _: "Page") -> None:
         self._crashed = True
