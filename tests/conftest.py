@@ -1,10 +1,13 @@
 """Tokenizers of three kinds, trained on the spot from a few lines of text."""
 
 import json
+import os
+import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +18,11 @@ from toolenvs.codec import TokenCodec
 
 settings.register_profile("toolenvs", deadline=None)
 settings.load_profile("toolenvs")
+
+if shutil.which("apt-get") is None:  # the database 'debian' is then made of a few entries by hand
+    os.environ.setdefault(
+        "TOOLENVS_DEBIAN_INDEX", str(Path(__file__).parent / "sample_databases" / "data" / "Packages")
+    )
 
 _CORPUS = [
     "Let me compute it.\n<code>\n```python\nprint(2 + 2)\n```\n</code>\n<interpreter>\n4\n</interpreter>\n",
