@@ -104,8 +104,8 @@ def _comparisons(tree: Node, facts: Facts) -> Iterator[str]:
     flipped = {exp.GT: exp.LT, exp.LT: exp.GT, exp.GTE: exp.LTE, exp.LTE: exp.GTE, exp.EQ: exp.EQ}
     opposite = {exp.GT: exp.LTE, exp.LT: exp.GTE, exp.GTE: exp.LT, exp.LTE: exp.GT, exp.EQ: exp.NEQ}
 
-    def ready(node: Node) -> bool:
-        return node.find_ancestor(exp.Where) is not None
+    def ready(node: Node) -> bool:  # what joins tables stays as it is: without an index, a join would take for ever
+        return node.find_ancestor(exp.Where) is not None and not isinstance(node.expression, exp.Column)
 
     def flip(node: Node) -> Node | None:
         return flipped[type(node)](this=node.expression.copy(), expression=node.this.copy()) if ready(node) else None

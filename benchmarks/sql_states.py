@@ -129,7 +129,7 @@ def _values(
         dice = draws.random()
         if dice < share:
             out.append(None)
-        elif isinstance(present[0], str) or dice < 0.5:
+        elif isinstance(present[0], str | bytes) or dice < 0.5:
             liked = [value for value in pool if value in texts] if draws.random() < 0.3 else []
             out.append(draws.choice(liked or pool))
         else:

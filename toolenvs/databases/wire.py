@@ -10,7 +10,7 @@ HEADER = struct.Struct("<I")
 
 def encode(message: dict[str, Any]) -> bytes:
     """A message as a frame."""
-    body = json.dumps(message, default=_tagged, separators=(",", ":"), check_circular=False).encode()
+    body = _ENCODER.encode(message).encode()
     return HEADER.pack(len(body)) + body
 
 
@@ -33,6 +33,10 @@ def _tagged(value: object) -> dict[str, str]:
     if isinstance(value, Decimal):
         return {"~decimal": str(value)}
     raise TypeError(f"{type(value).__name__} has no form in a frame")
+
+
+_ENCODER = json.JSONEncoder(default=_tagged, separators=(",", ":"), check_circular=False)
+"""Kept, since json.dumps() would make one for each message."""
 
 
 def _untagged(value: dict[str, Any]) -> Any:

@@ -23,7 +23,7 @@ from toolenvs.rewards.sql.golds import check_gold, luck, order_of
 from toolenvs.rewards.sql.reading import texts_in_single_quotes
 
 COPIES = 4
-_COMPARED = {"max_rows": 20_000, "max_bytes": 20_000_000, "max_steps": 100_000_000, "timeout_s": 30.0}
+_COMPARED = {"max_rows": 20_000, "max_bytes": 20_000_000, "max_steps": 100_000_000, "timeout_s": 60.0}
 """A right query may look at every pair of a few thousand rows, and may not be refused for that."""
 _GOLDS = 10_000
 """Results of golds that are kept."""
@@ -50,7 +50,7 @@ class Suite:
         plants: the values that rows of the copies are put on; `planted` takes them from gold queries.
         folder: where the copies are kept, under names that tell their contents; None for a folder that ends with this
             suite.
-        options: of `toolenvs.databases.open`, instead of the defaults for judging: 20,000 rows, 20 MB, 30 s, and 100
+        options: of `toolenvs.databases.open`, instead of the defaults for judging: 20,000 rows, 20 MB, 60 s, and 100
             million steps.
     """
 
