@@ -1,8 +1,9 @@
 """Browsing a recorded site: next to the same pages over a loopback server, and many episodes at once.
 
-    python benchmarks/web.py [SITE]            # "sites/python3-doc" by default; `toolenvs site build python3-doc` makes it
+    python benchmarks/web.py [SITE]
 
-Needs `toolenvs[web,serve]`. CPU time stands beside wall time: the first travels better from a busy machine.
+The site is "sites/python3-doc" by default, which `toolenvs site build python3-doc` makes. Needs `toolenvs[web,serve]`.
+CPU time stands beside wall time: the first travels better from a busy machine.
 """
 
 import argparse
@@ -18,7 +19,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from toolenvs import web
 from toolenvs.web.browser import Browser
 from toolenvs.web.fetch import Fetcher, Request
 from toolenvs.web.guard import Policy
@@ -27,11 +27,24 @@ from toolenvs.web.live import Live
 from toolenvs.web.recorded import Recording
 from toolenvs.web.urls import canonical
 
-PAGES = 200
+PAGES = 100
 ROUNDS = 5
 EPISODES = 64
 ACTIONS = 150
-WORDS = "file path option default list return string error value function module class object time read write".split()
+WORDS = [
+    "file",
+    "path",
+    "option",
+    "default",
+    "list",
+    "string",
+    "error",
+    "value",
+    "function",
+    "module",
+    "object",
+    "time",
+]
 
 
 def serve(site: str, port: int) -> None:
@@ -72,9 +85,11 @@ def offline(site: str) -> None:
     server = subprocess.Popen([sys.executable, __file__, "--serve", str(port), site])
     try:
         source = Recording(site)
-        urls = [url for url in source.store.urls() if source._document(url) is not None]
-        numbers = [source.store.urls().index(url) for url in urls]
-        order = random.Random(0).sample(range(len(urls)), min(PAGES, len(urls)))
+        every = source.store.urls()
+        numbers = random.Random(0).sample(range(len(every)), min(2 * PAGES, len(every)))
+        numbers = [number for number in numbers if source._document(every[number]) is not None][:PAGES]
+        urls = [every[number] for number in numbers]
+        order = list(range(len(urls)))
         limits = Limits()
         fetcher = Fetcher(source, source.transport(limits), limits)
         client = httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False)
