@@ -120,7 +120,14 @@ class Tab:
             Fault: why it cannot be shown.
             WebError: the browser died.
         """
+        used = self.alive
         await self._opened()  # the start of a browser is no page's time
+        try:
+            return await self._bounded(self._show(fetched, fragment))
+        except Crash:
+            if not used:
+                raise
+        await self._opened()  # what pages before it left in the tab may have been too much
         return await self._bounded(self._show(fetched, fragment))
 
     async def look(self) -> Snapshot:
@@ -199,7 +206,7 @@ class Tab:
             self._still_there()
             if crashed:
                 told = "the page needed more memory than a page may use, or broke its tab: open another page"
-                raise Fault("too_large", told) from None
+                raise Crash("too_large", told) from None
             if isinstance(error, TimeoutError):
                 told = f"the page's scripts did not come to an end within {self._timeout_s:g} s: open another page"
                 raise Fault("timeout", told) from None
@@ -593,6 +600,10 @@ class Tab:
 
 def _snapshot(seen: dict[str, Any], complete: bool, fetched: Fetched | None) -> Snapshot:
     return Snapshot(seen["html"], seen["url"], seen["type"], complete and not seen["cut"], fetched)
+
+
+class Crash(Fault):
+    """A page's process ended."""
 
 
 class NotHtml(Exception):
