@@ -5,7 +5,7 @@
     "a[href], area[href], button, input, select, textarea, [onclick], [role=button], [role=link], [role=checkbox], " +
     "[role=radio], [role=switch], [role=tab], [role=menuitem], [role=option]";
   const element = (mark) => document.querySelector(`[${MARK}="${mark}"]`);
-  const noted = { event: null };
+  const noted = (globalThis.noted ??= { event: null }); // kept from one call to the next
 
   // Mark what can be acted upon, and write the page out with the state of its fields.
   const read = async (most, turns) => {
