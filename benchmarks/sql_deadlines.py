@@ -11,7 +11,9 @@ from typing import Any
 from toolenvs import databases, sample_databases
 
 CASES = Path(__file__).parents[1] / "tests" / "databases" / "hostile_cases.jsonl"
-TIMEOUT_S = 1.0
+TIMEOUT_S = 0.5
+MOST = 12
+"""About as many queries of each engine."""
 BAR_S = 0.5
 MAX_STEPS = 2**31 - 1
 """SQLite's budget of steps is out of the way: it would end most of them earlier."""
@@ -58,6 +60,7 @@ def _duckdb(source: Path, target: Path) -> Path:
 def _measure(engine: str, source: str) -> dict[str, Any]:
     lines = CASES.read_text("utf-8").splitlines()
     cases = [case for case in map(json.loads, lines) if case["dialect"] == engine and "timeout" in case["expect"]]
+    cases = cases[:: max(len(cases) // MOST, 1)]
     past_s: list[tuple[float, str]] = []
     with databases.open(source, workers=1, timeout_s=TIMEOUT_S, max_steps=MAX_STEPS) as opened:
         for case in cases:
