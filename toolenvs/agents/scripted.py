@@ -1,6 +1,7 @@
 """Agents that follow a script: recorded actions, a function, or the program that a generated task carries."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from toolenvs.blueprint import Blueprint
 from toolenvs.errors import TaskError
@@ -45,7 +46,7 @@ class FromFunction:
 
 
 class Oracle:
-    """Solves generated tasks by the program or the queries that each of them carries: the most that a tool can give.
+    """Solves generated tasks by the program, queries or calls that each of them carries: the most that a tool can give.
 
     Args:
         blueprint: the environment, whose protocol it writes in.
@@ -57,19 +58,23 @@ class Oracle:
         self._solution = getattr(blueprint.judge, "solution", None)  # of judges that want something else than a gold
 
     async def act(self, request: Request) -> Action:
-        """The task's program first, then what it printed; or its queries in turn, then the gold that they led to.
+        """The task's program first, then what it printed; or its queries, or calls, in turn, then the gold that they
+        led to.
 
         Raises:
-            TaskError: the task carries neither.
+            TaskError: the task carries none of them.
         """
         task = request.task
-        program, queries = task.extra.get("program"), task.extra.get("queries")
+        program, queries = task.extra.get("program"), task.extra.get("calls", task.extra.get("queries"))
         if isinstance(program, str):
             if request.turn == 1:
                 return Action(text=self._call(program))
             return Action(text=self._protocol.write_answer(f"\\boxed{{{request.last_result.strip()}}}"))
         if not isinstance(queries, Sequence):
-            raise TaskError(f"task {task.id!r} carries no extra['program'] or extra['queries']; the oracle needs one")
+            raise TaskError(
+                f"task {task.id!r} carries no extra['program'], extra['queries'] or extra['calls']: "
+                "the oracle needs one of them"
+            )
         if self._solution is not None and request.turn > len(queries if self._protocol.targets else ()):
             return Action(text=self._solution(task))
         if not self._protocol.targets:  # nothing can be called
@@ -80,8 +85,10 @@ class Oracle:
         answer = task.extra.get("proposal", task.gold)  # a question, where the gold is what one is written for
         return Action(text=self._protocol.write_answer(answer if found else "unknown"))
 
-    def _call(self, content: str) -> str:
+    def _call(self, content: str | Mapping[str, Any]) -> str:
         tool, argument = self._protocol.targets[0]
+        if isinstance(content, Mapping):
+            return self._protocol.write_call(Call(tool, content))
         argument = argument or next(iter(self._tools[tool].parameters["properties"]))  # where the policy names it
         return self._protocol.write_call(Call(tool, {argument: content}))
 

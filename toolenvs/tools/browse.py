@@ -14,6 +14,7 @@ from toolenvs.tools.base import ToolResult
 from toolenvs.web.browser import Browser
 from toolenvs.web.page import Page
 from toolenvs.web.source import Source
+from toolenvs.world import size_and_seed
 
 _LINE = re.compile(r"L?(\d+)")
 _NUMBER = {"type": "integer", "minimum": 0}
@@ -128,6 +129,15 @@ class Tool:
         options = self.options
         limits = ("max_view_chars", "max_hits", "max_results", "max_pages", "max_total_bytes", "timeout_s", "pace_s")
         return self.source().browser(options.backend, **{name: getattr(options, name) for name in limits})
+
+    def disagrees(self, tasks: Mapping[str, Any]) -> str | None:
+        """Why tasks about a fictional world cannot be answered from this site; None where nothing speaks against it."""
+        shown = size_and_seed(self.options.site.removeprefix("sites/"))
+        asked = (tasks.get("passages", 1_000), tasks.get("world", 0))
+        if tasks.get("set") != "world_pages" or shown == asked:
+            return None
+        wanted = f"sites/world:{asked[0]}:{asked[1]}"
+        return f"site = {self.options.site!r} is not the world of the tasks; set it to {wanted!r}"
 
     async def check(self) -> None:
         """Open where an episode begins, if the site says where.
