@@ -15,7 +15,7 @@ def test_a_search_and_links_lead_to_every_answer() -> None:
     tasks = [BLUEPRINT.tasks[index] for index in range(100)]
     episodes = loop.run(collect(BLUEPRINT, Oracle(BLUEPRINT), tasks))
     assert [episode.success for episode in episodes] == [1.0] * 100
-    assert 2 * max(len(task.extra["calls"]) + 1 for task in tasks) <= BLUEPRINT.page.budget["max_turns"]
+    assert 2 * max(len(task.extra["calls"]) + 1 for task in tasks) <= BLUEPRINT.page.budget.max_turns
 
 
 def test_each_further_page_is_a_link_of_the_one_before() -> None:
