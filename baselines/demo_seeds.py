@@ -64,18 +64,24 @@ class Laps:
         return round(self._last_s - before_s, 1)
 
 
-def trained(
+def cold_start(
     name: str, folder: Path, base: str, seed: int, tasks: int, options: list[str], laps: Laps
+) -> tuple[sft.Args, dict[str, float]]:
+    """Cold start by `NAME_sft.toml`; its settings, and success and CPU seconds by name."""
+    recipe = ["--recipe", f"{assets.folder('baselines')}/recipes/{name}_sft.toml", "--model", base]
+    own = [*recipe, "--output", f"{folder}", "--seed", str(seed), "--test_tasks", str(tasks)]
+    settings = parse(sft.Args, [*own, *only(sft.Args, options)])
+    return settings, {"cold_start": sft.main(settings)["test_success"], "sft_cpu_s": laps.lap_s()}
+
+
+def policy_gradient(
+    name: str, folder: Path, model: Path, seed: int, tasks: int, options: list[str], laps: Laps
 ) -> tuple[grpo.Args, dict[str, float]]:
-    """Cold start by `NAME_sft.toml`, then GRPO by `NAME.toml`; its settings, and success and CPU seconds by name."""
-    recipes = assets.folder("baselines") / "recipes"
-    common = ["--seed", str(seed), "--test_tasks", str(tasks), *options]
-    recipe = ["--recipe", f"{recipes}/{name}_sft.toml", "--model", base]
-    cold = sft.main(parse(sft.Args, [*recipe, "--output", f"{folder}/sft", *only(sft.Args, common)]))
-    result = {"seed": float(seed), "cold_start": cold["test_success"], "sft_cpu_s": laps.lap_s()}
-    recipe = ["--recipe", f"{recipes}/{name}.toml", "--model", f"{folder}/sft/model"]
-    settings = parse(grpo.Args, [*recipe, "--output", f"{folder}/grpo", *only(grpo.Args, common)])
-    return settings, result | {"trained": grpo.main(settings)["test_success"], "grpo_cpu_s": laps.lap_s()}
+    """GRPO by `NAME.toml`; its settings, and success and CPU seconds by name."""
+    recipe = ["--recipe", f"{assets.folder('baselines')}/recipes/{name}.toml", "--model", f"{model}"]
+    own = [*recipe, "--output", f"{folder}", "--seed", str(seed), "--test_tasks", str(tasks)]
+    settings = parse(grpo.Args, [*own, *only(grpo.Args, options)])
+    return settings, {"trained": grpo.main(settings)["test_success"], "grpo_cpu_s": laps.lap_s()}
 
 
 def only(args: Any, options: Iterable[str]) -> list[str]:
@@ -89,7 +95,11 @@ def only(args: Any, options: Iterable[str]) -> list[str]:
 
 
 def held_out(
-    folder: Path, settings: grpo.Args, tasks: int, keys: Mapping[str, Any] | None = None, temperature: float = 1.0
+    folder: Path,
+    settings: sft.Args | grpo.Args,
+    tasks: int,
+    keys: Mapping[str, Any] | None = None,
+    temperature: float = 1.0,
 ) -> list[Trajectory]:
     """One episode of each held-out question, with further keys of the page."""
     model, tokenizer = load_policy(str(folder))

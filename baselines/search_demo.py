@@ -35,13 +35,16 @@ SHOWN_EPISODES = 40
 def run(folder: Path, base: str, seed: int, tasks: int, options: list[str]) -> dict[str, float]:
     """One seed: cold start, GRPO, GRPO without calls, and the tests; returns success and CPU seconds by name."""
     laps = Laps()
-    settings, result = demo_seeds.trained("search_tiny", folder, base, seed, tasks, options, laps)
+    _, cold = demo_seeds.cold_start("search_tiny", folder / "sft", base, seed, tasks, options, laps)
+    model = folder / "sft" / "model"
+    settings, found = demo_seeds.policy_gradient("search_tiny", folder / "grpo", model, seed, tasks, options, laps)
+    result = {"seed": float(seed), **cold, **found}
     without = replace(settings, output=f"{folder}/no_calls", env={**settings.env, **NO_CALLS})
     result |= {"trained_without_calls": grpo.main(without)["test_success"], "no_calls_cpu_s": laps.lap_s()}
 
     lies = {"tools.search.index": str(lying_index(folder / "lies", world_of(settings)))}
     conditions = {"greedy": {}, "no_calls": NO_CALLS, "empty": {"tools.search.passage": ""}, "lying": lies}
-    shown = held_out(folder / "sft" / "model", settings, tasks, temperature=0.0)
+    shown = held_out(model, settings, tasks, temperature=0.0)
     result["greedy_cold_start"] = success(shown)
     for name, keys in conditions.items():
         episodes = held_out(folder / "grpo" / "model", settings, tasks, keys, temperature=float(name != "greedy"))

@@ -86,4 +86,8 @@ def test_it_runs_from_end_to_end_and_an_untrained_policy_fails(demo, policy, tmp
     written = json.loads((tmp_path / "results" / "sql_demo.json").read_text())
     assert written["seeds"] == [result]
     assert [step for step, _ in written["curves"]["grpo-0"]["held_out"]] == [0, 2]
+    before = (tmp_path / "sft" / "model" / "model.safetensors").stat().st_mtime_ns
+    again = demo.run(tmp_path / "seed-1", policy, 1, 4, SMALL)
+    assert (again["seed"], again["cold_start"], again["sft_cpu_s"]) == (1, 0, result["sft_cpu_s"])
+    assert (tmp_path / "sft" / "model" / "model.safetensors").stat().st_mtime_ns == before
     assert (tmp_path / "results" / "sql_demo.png").stat().st_size > 10_000
