@@ -5,6 +5,10 @@ from urllib.parse import urljoin
 
 _PLAIN = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9_\-.~%+,=/]*(?:\?[A-Za-z0-9_\-.~%+,=/&;]*)?(?:#[^\s#]*)?")
 """Relative addresses that are only put behind their folder, unless a part of the path is a dot segment."""
+_ABSOLUTE = re.compile(
+    r"https?://[a-z0-9.-]++(?:/(?!\.{1,2}(?:[/?#]|$))[A-Za-z0-9_\-.~%+,=]*+)++(?:\?[^\s#]*+)?+(?:#\S*+)?+"
+)
+"""Addresses that are absolute already."""
 _DOTS = re.compile(r"(?:^|/)\.{1,2}(?:$|[/?#])|//")
 _SPACES = re.compile(r"[\t\n\r]")
 
@@ -49,6 +53,10 @@ class Joiner:
         return url
 
     def _joined(self, href: str) -> str | None:
+        if href[:1] == "#" and " " not in href and "\n" not in href:
+            return self.base + href
+        if href[:4] == "http" and len(href) < 2_000 and _ABSOLUTE.fullmatch(href):
+            return href
         href = href.strip(" \t\n\r\f")
         up, rest = 0, href
         while rest.startswith("../") and up < len(self._folders) - 1:

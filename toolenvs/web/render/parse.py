@@ -100,7 +100,7 @@ def _tamed(html: str) -> tuple[str, tuple[str, ...]]:
         place = next(itertools.islice((match.start() for match in _START.finditer(html)), MAX_TAGS, None), None)
         html, cut = (html, cut) if place is None else (html[:place], (*cut, "tags"))
         starts = min(starts, MAX_TAGS)
-    if starts * starts > 4 * _MAX_COPIES and len(_FORMATTING.findall(html)) * starts > _MAX_COPIES:
+    if starts * starts > 4 * _MAX_COPIES:
         html = _FORMATTING_END.sub("</span", _FORMATTING.sub("<span", html))
     if starts > _MAX_ROOTS and len(_ROOTS.findall(html)) > _MAX_ROOTS:
         html = _ROOTS.sub("<span", html)

@@ -157,12 +157,16 @@ def read(tag: str) -> Tag:
         attributes = dict(_ATTRIBUTE.findall(rest))
     if "&" in rest:
         attributes = {key: unescaped(value) for key, value in attributes.items()}
-    hidden = "hidden" in attributes or ("style" in attributes and _HIDDEN_STYLE.search(attributes["style"]))
-    if hidden or (name == "dialog" and "open" not in attributes):
+    if "hidden" in attributes or ("style" in attributes and _HIDDEN_STYLE.search(attributes["style"])):
         return Tag(Does.SKIP, name, attributes)
-    anchor = attributes.get("id") or (attributes.get("name", "") if name == "a" else "")
-    if name == "a" and "href" not in attributes:
+    anchor = attributes.get("id", "")
+    if name == "a":
+        anchor = anchor or attributes.get("name", "")
+        if "href" in attributes:
+            return Tag(Does.LINK, name, attributes, anchor)
         does = Does.NOTHING
+    elif name == "dialog" and "open" not in attributes:
+        return Tag(Does.SKIP, name, attributes)
     pressed = (
         ("onclick" in attributes or "data-te-id" in attributes or attributes.get("role", "").lower() in _PRESSED)
         and does not in _NUMBERED
