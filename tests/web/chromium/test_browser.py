@@ -1,5 +1,7 @@
 """The actions of a browser over Chromium: the same as without one, and what only a real one can do."""
 
+# ruff: noqa: E501, SIM117  (pages as they are written)
+
 import asyncio
 import contextlib
 import os
@@ -22,7 +24,8 @@ from toolenvs.web.text import TextBrowser
 
 HOME = """<!doctype html><title>Home</title><h1>Hello &amp; welcome</h1>
 <p>See <a href="/two">the second</a>, <a href="/moved">moved</a>, <a href="/gone">gone</a>,
-<a href="/data.json">data</a>, <a href="#low">low</a>, <a href="/two#end" target=_blank>blank</a>, <a href="/picture">picture</a>.</p>
+<a href="/data.json">data</a>, <a href="#low">low</a>, <a href="/two#end" target=_blank>blank</a>,
+<a href="/picture">picture</a>.</p>
 <form action="/search"><input type=hidden name=h value=deep><input name=q placeholder=words>
 <input name=n type=number value=3>
 <select name=s><option value=a>Alpha<option value=b>Beta</select><select name=m multiple><option>x<option>y</select>
@@ -132,12 +135,14 @@ def test_scripts_change_the_page(browse: Any, site: Site) -> None:
         """<title>S</title><p id=out>nothing</p><p id=got></p><input id=in name=in>
         <button onclick="say('pressed')">One</button>
         <a href="#" onclick="say('linked'); return false">Two</a>
-        <a href="/x" onclick="event.preventDefault(); say('held')">Three</a><script>const say = (text) => out.textContent = text; const out = document.getElementById('out');
+        <a href="/x" onclick="event.preventDefault(); say('held')">Three</a><script>const say = (text) => out.textContent = text;
+        const out = document.getElementById('out');
         document.getElementById('in').addEventListener('input', (e) => say('typed ' + e.target.value + e.isTrusted));
         document.addEventListener('keydown', (e) => say('key ' + e.key));
         document.addEventListener('mousedown', (e) => { if (e.clientX > 700) say('mouse ' + e.clientX) });
         document.addEventListener('mouseup', (e) => { if (e.clientX > 700) out.textContent += ' up ' + e.clientX });
-        fetch('/data.json').then((r) => r.json()).then((j) => document.getElementById('got').textContent = 'got ' + j.a);
+        fetch('/data.json').then((r) => r.json()).then((j) =>
+            document.getElementById('got').textContent = 'got ' + j.a);
         </script>""",
     )
     site.add("/data.json", '{"a": 1}', "application/json")
@@ -183,7 +188,7 @@ LOOPS = {
     "while loading": "<p>x<script>while (true);</script>",
     "when loaded": "<p>x<script>onload = () => { while (true); }</script>",
     "in promises": "<p>x<script>const f = () => Promise.resolve().then(f); f()</script>",
-    "in requests": "<p>x<script>for (;;) { const r = new XMLHttpRequest(); r.open('GET', '/x', false); r.send() }</script>",
+    "in requests": "<p>x<script>for (;;) { r = new XMLHttpRequest(); r.open('GET', '/x', false); r.send() }</script>",
 }
 
 
@@ -255,7 +260,7 @@ def test_scripts_that_lead_on_and_on_are_stopped(browse: Any, site: Site) -> Non
 
 def test_episodes_share_nothing(browse: Any, site: Site) -> None:
     site.add("/", "<p id=p></p><script>p.textContent = document.cookie + '|' + localStorage.length; "
-             "document.cookie = 'js=1'; localStorage.a = 1</script>", **{"set-cookie": "server=2; Path=/; HttpOnly"})  # fmt: skip
+             "document.cookie = 'js=1'; localStorage.a = 1</script>", **{"set-cookie": "server=2; HttpOnly"})  # fmt: skip
     first, second = browse(), browse()
     assert first.open("http://app.test/").document.lines == ("|0",)
     assert site.cookies == []
