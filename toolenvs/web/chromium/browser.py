@@ -137,7 +137,7 @@ class ChromiumBrowser(Browser):
         on = forms.field(document, field.number)
         if on.kind in ("checkbox", "radio"):
             forms.clicked(document, on.number)  # what cannot be clicked is refused as elsewhere
-        leads_on = on.kind in ("submit", "image")
+        leads_on = on.kind in ("submit", "image") and on.form is not None
         return await self._acted(document, lambda: self._tab.click(on.element, leads_on=leads_on))
 
     async def _type(self, document: Document, number: int, text: str) -> Loaded:
