@@ -31,7 +31,9 @@ def run(folder: Path, base: str, seed: int, tasks: int, options: list[str]) -> d
     model, found = cold / "model", cold / "result.json"
     if not found.exists():
         begun, made = demo_seeds.cold_start("sql_tiny", cold, base, COLD_START_SEED, tasks, options, laps)
-        found.write_text(json.dumps(made | {"greedy_cold_start": greedy(model, begun, tasks, cold)}), encoding="utf-8")
+        made["greedy_cold_start"] = greedy(model, begun, tasks, cold)
+        made["no_calls_cold_start"] = success(held_out(model, begun, tasks, NO_CALLS))
+        found.write_text(json.dumps(made), encoding="utf-8")
         laps.lap_s()
     settings, result = demo_seeds.policy_gradient("sql_tiny", folder / "grpo", model, seed, tasks, options, laps)
     tested = [line for line in read_metrics(folder / "grpo") if "test_tool_use" in line]
