@@ -152,7 +152,14 @@ def two_steps(book: FileBook, draws: Draws) -> Drawn:
 
 def in_common(book: FileBook, draws: Draws) -> Drawn:
     """What two packages both depend on."""
-    (shown, one), (also, other) = _needy(book, draws, 6, 40), _needy(book, draws, 6, 40)
+    pairs = book.found(
+        "SELECT a.package || ' ' || b.package FROM dependency AS a JOIN package AS p ON a.package = p.name JOIN "
+        "dependency AS b ON a.target = b.target AND a.package < b.package JOIN package AS q ON b.package = q.name "
+        f"WHERE a.{_DEPENDS} AND b.{_DEPENDS} AND p.section IN ('mail', 'shells', 'vcs') AND q.section IN ('mail', 'shells', "
+        "'vcs') GROUP BY a.package, b.package HAVING count(*) BETWEEN 4 AND 20 ORDER BY 1"
+    )  # of fewer packages in common, a changed copy may have all
+    shown, _, also = str(draws.choice(pairs)).partition(" ")
+    one, other = literal(shown), literal(also)
     return Drawn(
         f"Which packages do both {shown} and {also} depend on? Give their names.",
         f"SELECT a.target FROM dependency AS a JOIN dependency AS b ON a.target = b.target WHERE a.package = {one} AND "
