@@ -155,8 +155,9 @@ def in_common(book: FileBook, draws: Draws) -> Drawn:
     pairs = book.found(
         "SELECT a.package || ' ' || b.package FROM dependency AS a JOIN package AS p ON a.package = p.name JOIN "
         "dependency AS b ON a.target = b.target AND a.package < b.package JOIN package AS q ON b.package = q.name "
-        f"WHERE a.{_DEPENDS} AND b.{_DEPENDS} AND p.section IN ('mail', 'shells', 'vcs') AND q.section IN ('mail', 'shells', "
-        "'vcs') GROUP BY a.package, b.package HAVING count(*) BETWEEN 4 AND 20 ORDER BY 1"
+        f"WHERE a.{_DEPENDS} AND b.{_DEPENDS} AND p.section IN ('mail', 'shells', 'vcs') AND "
+        "q.section IN ('mail', 'shells', 'vcs') GROUP BY a.package, b.package HAVING "
+        "count(*) BETWEEN 4 AND 20 ORDER BY 1"
     )  # of fewer packages in common, a changed copy may have all
     shown, _, also = str(draws.choice(pairs)).partition(" ")
     one, other = literal(shown), literal(also)
