@@ -85,8 +85,8 @@ def peer(paths: list[Path], phrases: dict[str, list[str]], repeats: int, name: s
         rows[0], rows[1] = rows[0] + found, rows[1] + total
         if name == "html2text":
             continue
-        from gpt_oss.tools.simple_browser.simple_browser_tool import join_lines, run_find_in_page, wrap_lines
         from gpt_oss.tools.simple_browser.page_contents import PageContents
+        from gpt_oss.tools.simple_browser.simple_browser_tool import join_lines, run_find_in_page, wrap_lines
 
         views.append(_best(lambda text=text: join_lines(wrap_lines(text)[:60], True, 0), repeats))
         page = PageContents(url=url, text=text, title="", urls={})
@@ -163,7 +163,8 @@ def _phrases(paths: list[Path], seed: int) -> dict[str, list[str]]:
     for path in paths:
         root = lxml_html.fromstring(path.read_bytes())
         blocks = [" ".join(" ".join(block.itertext()).split()) for block in root.xpath("//p[not(.//p)]")]
-        blocks = [block for block in blocks if len(block.split()) > 6 and not re.search(r"[^\x20-\x7e]| [,.;:)]|\( ", block)]
+        odd = re.compile(r"[^\x20-\x7e]| [,.;:)]|\( ")
+        blocks = [block for block in blocks if len(block.split()) > 6 and not odd.search(block)]
         phrases[str(path)] = []
         for block in draws.sample(blocks, min(2, len(blocks))):
             words = block.split()
