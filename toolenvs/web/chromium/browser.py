@@ -8,8 +8,10 @@ from typing import Any, Self, TypeVar
 from toolenvs.errors import ForkError, WebError
 from toolenvs.web import forms
 from toolenvs.web.browser import Browser
+from toolenvs.web.chromium.answers import NotHtml, is_html
 from toolenvs.web.chromium.engine import Engine, shared
-from toolenvs.web.chromium.tab import NotHtml, Snapshot, Tab, is_html
+from toolenvs.web.chromium.snapshot import Snapshot
+from toolenvs.web.chromium.tab import Tab
 from toolenvs.web.document import Document, Field, Link
 from toolenvs.web.faults import Fault
 from toolenvs.web.fetch import Fetched, Fetcher, Request

@@ -7,18 +7,17 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolenvs.errors import WebError
+from toolenvs.web.chromium.answers import NotHtml, declared, handed_on, is_html, request_of, text_of
 from toolenvs.web.chromium.cookies import set_cookie
 from toolenvs.web.chromium.engine import CLOSE_TIMEOUT_S, Engine
-from toolenvs.web.content_types import shown_as
+from toolenvs.web.chromium.snapshot import Snapshot
 from toolenvs.web.faults import Fault
 from toolenvs.web.fetch import Fetched, Request
-from toolenvs.web.render.charset import decode
-from toolenvs.web.urls import Url, canonical
+from toolenvs.web.urls import Url
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, CDPSession, Page, Route
@@ -30,7 +29,6 @@ _BEFORE_PAGE = (_HERE / "init.js").read_text("utf-8")
 _WORLD = "toolenvs"
 _LOADED = {"document", "script", "stylesheet", "xhr", "fetch", "other", "manifest"}
 """Kinds of requests that are answered; images, fonts, films and pings are not, since the page is read as text."""
-_HTML = ("text/html", "application/xhtml+xml")
 
 MAX_REQUESTS = 300
 """Of a page, in one action."""
@@ -45,28 +43,8 @@ _TURNS = 2
 PATIENCE = 0.75
 """Part of an action's time after which a page that still loads is read as it is."""
 
-_NOT_HANDED_ON = {
-    "alt-svc", "clear-site-data", "connection", "content-disposition", "content-encoding", "content-length",
-    "content-type", "keep-alive", "link", "nel", "refresh", "report-to", "reporting-endpoints", "set-cookie",
-    "strict-transport-security", "transfer-encoding", "upgrade",
-}  # fmt: skip
-"""Headers that are about the transfer, or that would have Chromium ask for something by itself."""
-
 Load = Callable[[Request, str], Awaitable[Fetched]]
 """Answers a request that is sent with these cookies, a header's value."""
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A page as it is at one moment."""
-
-    html: str
-    url: str
-    content_type: str
-    complete: bool
-    """False where it was still loading, or longer than what is read."""
-    fetched: Fetched | None
-    """What its last navigation was answered with."""
 
 
 class Tab:
@@ -378,9 +356,9 @@ class Tab:
                     self._throw_away()
                     told = f"the page's scripts led to {seen['url']:.60}, which is not opened: open another page"
                     raise Fault("bad_url", told)
-                return _snapshot(seen, complete, self._fetched)
+                return Snapshot.of(seen, complete, self._fetched)
         seen = await self._read()
-        return _snapshot(seen, False, self._fetched)
+        return Snapshot.of(seen, False, self._fetched)
 
     async def _something(self, most_s: float) -> bool:
         """Wait until something happened on the page, at most so long; whether it did."""
@@ -513,7 +491,7 @@ class Tab:
                 await self._answer_part(route, asked)
             else:  # a window that a script or link opens: shown in the one tab
                 with contextlib.suppress(Fault):
-                    self._popup = _request(asked)
+                    self._popup = request_of(asked)
                 await route.abort()
                 self._happened.set()
         except Error:  # the page went away meanwhile
@@ -537,7 +515,7 @@ class Tab:
         self._happened.set()
         prepared, self._prepared = self._prepared, None
         try:
-            request = _request(asked)
+            request = request_of(asked)
             if prepared is not None and prepared.url.text == request.url.text:
                 fetched = prepared
             else:
@@ -554,9 +532,9 @@ class Tab:
             return
         self._fetched = fetched
         await self.keep_cookies(fetched)
-        kind = "application/xhtml+xml" if _declared(fetched) == "application/xhtml+xml" else "text/html"
-        headers = _handed_on(fetched) | {"content-type": f"{kind}; charset=utf-8"}
-        await route.fulfill(status=200, headers=headers, body=_text(fetched))
+        kind = "application/xhtml+xml" if declared(fetched) == "application/xhtml+xml" else "text/html"
+        headers = handed_on(fetched) | {"content-type": f"{kind}; charset=utf-8"}
+        await route.fulfill(status=200, headers=headers, body=text_of(fetched))
 
     async def _nothing(self, route: "Route", begun: int) -> None:
         await route.abort("aborted")
@@ -570,7 +548,7 @@ class Tab:
             return
         self._in_flight += 1
         try:
-            fetched = await self._load(_request(asked), asked.headers.get("cookie", ""))
+            fetched = await self._load(request_of(asked), asked.headers.get("cookie", ""))
         except Fault as fault:
             await route.fulfill(status=fault.http_status or 404, content_type="text/plain", body="")
         except WebError as error:
@@ -598,60 +576,8 @@ class Tab:
         return fetched
 
 
-def _snapshot(seen: dict[str, Any], complete: bool, fetched: Fetched | None) -> Snapshot:
-    return Snapshot(seen["html"], seen["url"], seen["type"], complete and not seen["cut"], fetched)
-
-
 class Crash(Fault):
     """A page's process ended."""
-
-
-class NotHtml(Exception):
-    """A navigation led to text or data, which need no browser."""
-
-    def __init__(self, fetched: Fetched) -> None:
-        super().__init__(fetched.url.text)
-        self.fetched = fetched
-
-
-def is_html(fetched: Fetched) -> bool:
-    """Whether a page is HTML.
-
-    Raises:
-        Fault: unsupported_type.
-    """
-    try:
-        kind = shown_as(fetched.content_type, fetched.body)
-    except Fault as fault:
-        fault.url, fault.http_status = fetched.url.text, fetched.http_status
-        raise
-    return kind.partition(";")[0].strip().lower() in _HTML
-
-
-def _handed_on(fetched: Fetched) -> dict[str, str]:
-    return {name: value for name, value in fetched.headers if name.lower() not in _NOT_HANDED_ON}
-
-
-def _declared(fetched: Fetched) -> str:
-    return fetched.content_type.partition(";")[0].strip().lower()
-
-
-def _text(fetched: Fetched) -> str:
-    return decode(fetched.body, fetched.content_type)[0].encode("utf-8", "replace").decode()
-
-
-def _request(asked: "Asked") -> Request:
-    """What a page asks for.
-
-    Raises:
-        Fault: bad_url, or a method that is not sent.
-    """
-    url = canonical(asked.url)
-    if asked.method == "GET":
-        return Request(url)
-    if asked.method != "POST":
-        raise Fault("blocked", f"requests of the kind {asked.method:.20} are not sent", url=url.text)
-    return Request(url, "POST", asked.post_data_buffer or b"", asked.headers.get("content-type", ""))
 
 
 def _gone() -> Fault:
