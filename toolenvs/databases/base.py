@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
+from toolenvs.databases import ddl
 from toolenvs.databases import schema as schemas
 from toolenvs.databases.limits import Limits
 from toolenvs.databases.pool import Gone, Pool
@@ -78,6 +79,7 @@ class Database(ABC):
         self._pool = Pool(first, workers or os.cpu_count() or 1)
         self._finish = weakref.finalize(self, self._pool.close)
         self._schemas: dict[int, Schema] = {}
+        self._described: dict[tuple[int, int], str] = {}
         try:
             self.schema()
         except BaseException:
@@ -164,6 +166,18 @@ class Database(ABC):
         """As `schema`."""
         known = self._schemas.get(samples)
         return known if known is not None else await asyncio.to_thread(self.schema, samples=samples)
+
+    def described(self, *, max_chars: int, samples: int = 0) -> str:
+        """The schema as `toolenvs.databases.ddl.compact` writes it; written once.
+
+        Raises:
+            DatabaseError: the database itself failed, or is closed.
+        """
+        found = self._described.get((max_chars, samples))
+        if found is None:
+            found = ddl.compact(self.schema(samples=samples), max_chars=max_chars, samples=samples)
+            self._described[max_chars, samples] = found
+        return found
 
     def _request(
         self, sql: str, limits: Limits, answer: bool, seed: int | None, now: str | None

@@ -40,13 +40,15 @@ class Pool:
         Raises:
             DatabaseError: the database was closed, or cannot be opened again.
         """
-        place = self._place()
-        try:
-            worker = place.result()
-        except BaseException:  # an interrupt while it waited
-            if not place.cancel():
-                self._give_back(place.result())
-            raise
+        worker = self._place()
+        if isinstance(worker, Future):
+            place = worker
+            try:
+                worker = place.result()
+            except BaseException:  # an interrupt while it waited
+                if not place.cancel():
+                    self._give_back(place.result())
+                raise
         try:
             worker = self._ready(worker)
             try:
@@ -61,17 +63,17 @@ class Pool:
 
     async def aexchange(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         """As `exchange`."""
-        place = self._place()
-        if not place.done():
+        worker = self._place()
+        if isinstance(worker, Future):
+            place = worker
             try:
-                await asyncio.wrap_future(place)
+                worker = await asyncio.wrap_future(place)
             except asyncio.CancelledError:
                 if place.done() and not place.cancelled():  # it was granted at the same moment
                     self._give_back(place.result())
                 raise
-        worker = place.result()
         try:
-            if worker is None or not worker.alive:
+            if worker is None or not worker.waits:
                 worker = await asyncio.to_thread(self._ready, worker)
             try:
                 return await worker.aexchange(message, timeout_s)
@@ -83,15 +85,14 @@ class Pool:
         finally:
             self._give_back(worker)
 
-    def _place(self) -> "Future[Worker | None]":
-        """The right to use a process, now or later; its result is an idle one, or None: start one."""
+    def _place(self) -> "Worker | Future[Worker | None] | None":
+        """The right to use a process, now or, by a future, later: an idle one, or None: start one."""
         if self._pid != os.getpid():
             for worker in self._idle:
                 worker.leave()
             closed = self._closed
             self._renew()
             self._closed = closed
-        place: Future[Worker | None] = Future()
         with self._lock:
             if self._closed:
                 raise DatabaseError("this database is closed: open it again")
@@ -99,13 +100,13 @@ class Pool:
                 self._lent += 1
                 idle = self._idle.pop() if self._idle else None
                 _idle_anywhere.remove(idle)
-                place.set_result(idle)
-            else:
-                self._waiting.append(place)
-        return place
+                return idle
+            place: Future[Worker | None] = Future()
+            self._waiting.append(place)
+            return place
 
     def _ready(self, worker: Worker | None) -> Worker:
-        if worker is not None and worker.alive:
+        if worker is not None and worker.waits:
             return worker
         if worker is not None:
             worker.kill()
@@ -164,7 +165,9 @@ class _Idle:
         """Note one; give those that are too many by now."""
         with self._lock:
             self._pools[worker] = pool
-            late = list(self._pools.items())[: max(len(self._pools) - MAX_IDLE, 0)]
+            if len(self._pools) <= MAX_IDLE:
+                return []
+            late = list(self._pools.items())[: len(self._pools) - MAX_IDLE]
             for longest, _ in late:
                 self._pools.pop(longest, None)
             return late

@@ -1,5 +1,6 @@
 """Which database a task is about: its file, or one with a name that is made when it is first asked for."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def name_of(task: Task, *, folder: str = "", default: str = "") -> str:
     own, identity = task.extra.get("database"), task.extra.get("db_id")
     tried: list[Path] = []
     if isinstance(own, str) and own:
-        if made(own) or Path(own).is_file():
+        if made(own) or os.path.isfile(own):  # asked for every call: a Path takes five times as long
             return own
         tried.append(Path(own))
     if folder and isinstance(identity, str):

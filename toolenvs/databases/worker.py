@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -18,7 +19,15 @@ from toolenvs.errors import ConfigError, DatabaseError, MissingExtraError
 KILL_AFTER_S = 0.25
 """After a deadline; the process's own timer, which is earlier, is there for when this one cannot."""
 START_TIMEOUT_S = 60.0
+_QUICK_S = 0.0003
+"""How long an event loop is held for an answer, before it is told to watch for it: that alone takes a third as long."""
+_LASTING_S = 0.002
+"""Where the last answer took longer, the next is not waited for so."""
 _MAX_FRAME_BYTES = 1 << 30
+_PIECE_BYTES = 1 << 16
+"""Received at once: memory for a larger piece would come from the kernel each time."""
+_SELECTABLE = 1024
+"""Descriptors from here on cannot be given to select()."""
 _PACKAGE = Path(__file__).resolve().parents[1]
 _BOOT = f"""
 import sys, types
@@ -76,7 +85,11 @@ class Worker:
             raise DatabaseError(f"a database's process cannot be started ({error}): free memory or processes") from None
         finally:
             theirs.close()
+        self.channel.setblocking(False)
+        self._ready = select.poll()
+        self._ready.register(self.channel)
         self._received = bytearray()
+        self._quick = True
         try:
             answer = self.exchange(first, START_TIMEOUT_S)
         except TimeoutError:
@@ -103,11 +116,13 @@ class Worker:
         """
         until = time.monotonic() + timeout_s
         try:
-            self.channel.settimeout(timeout_s)
-            self.channel.sendall(wire.encode(message))
+            rest = self._begun(wire.encode(message))
+            while rest:
+                self._wait(select.POLLOUT, until)
+                rest = self._begun(rest)
             while (body := self._frame()) is None:
-                self.channel.settimeout(max(until - time.monotonic(), 0.001))
-                self._feed(self.channel.recv(1 << 20))
+                self._wait(select.POLLIN, until)
+                self._feed(self.channel.recv(_PIECE_BYTES))
         except TimeoutError:
             self._drop()
             raise
@@ -120,13 +135,14 @@ class Worker:
 
     async def aexchange(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         """As `exchange`; cancelling kills the process."""
-        loop = asyncio.get_running_loop()
+        started_s = time.monotonic()
         try:
-            self.channel.settimeout(0)
-            async with asyncio.timeout(timeout_s):
-                await loop.sock_sendall(self.channel, wire.encode(message))
-                while (body := self._frame()) is None:
-                    self._feed(await loop.sock_recv(self.channel, 1 << 20))
+            rest = self._begun(wire.encode(message))
+            await asyncio.sleep(0)  # others have their turn, and may ask as well, before this holds the loop
+            if not rest and self._quick and self._soon():
+                self._feed(self.channel.recv(_PIECE_BYTES))
+            if (body := self._frame()) is None:
+                body = await self._slow(rest, started_s + timeout_s)
         except TimeoutError:
             self._drop()
             raise
@@ -135,7 +151,36 @@ class Worker:
         except BaseException:
             self.kill()
             raise
+        self._quick = time.monotonic() - started_s < _LASTING_S
         return wire.decode(body)
+
+    async def _slow(self, rest: bytes, until_s: float) -> bytearray:
+        """The answer, with the event loop free for others."""
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(until_s - time.monotonic()):
+            if rest:
+                await loop.sock_sendall(self.channel, rest)
+            while (body := self._frame()) is None:
+                self._feed(await loop.sock_recv(self.channel, _PIECE_BYTES))
+        return body
+
+    def _begun(self, frame: bytes) -> bytes:
+        """Send what the socket takes at once; the rest of it."""
+        try:
+            return frame[self.channel.send(frame) :]
+        except BlockingIOError:
+            return frame
+
+    def _wait(self, event: int, until_s: float) -> None:
+        left_s = until_s - time.monotonic()
+        self._ready.modify(self.channel, event)
+        if left_s <= 0 or not self._ready.poll(1000 * left_s):
+            raise TimeoutError
+
+    def _soon(self) -> bool:
+        """Whether something comes in a moment; one that poll() would round up to a millisecond."""
+        descriptor = self.channel.fileno()
+        return descriptor < _SELECTABLE and bool(select.select((descriptor,), (), (), _QUICK_S)[0])
 
     def _feed(self, piece: bytes) -> None:
         if not piece:
@@ -154,6 +199,11 @@ class Worker:
             return None
         self._received = bytearray()
         return have[wire.HEADER.size :]
+
+    @property
+    def waits(self) -> bool:
+        """Whether it runs and owes nothing: one that has ended, or says what nobody asked, can be read from."""
+        return self.channel.fileno() >= 0 and not self._ready.poll(0)
 
     @property
     def alive(self) -> bool:
@@ -180,7 +230,6 @@ class Worker:
         """A closed channel comes a moment before the wait status."""
         with contextlib.suppress(OSError, ValueError):
             if self.channel.fileno() >= 0 and self._received == b"":
-                self.channel.settimeout(0)
                 with contextlib.suppress(BlockingIOError):
                     if self.channel.recv(1, socket.MSG_PEEK) == b"":
                         with contextlib.suppress(subprocess.TimeoutExpired):

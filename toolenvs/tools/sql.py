@@ -99,8 +99,7 @@ class Tool:
     def schema(self, task: Task) -> str:
         """The schema of a task's database, within the budget."""
         options = self.options
-        schema = self.database(task).schema(samples=options.samples)
-        return ddl.compact(schema, max_chars=options.schema_chars, samples=options.samples)
+        return self.database(task).described(max_chars=options.schema_chars, samples=options.samples)
 
     async def check(self) -> None:
         """Run one query, where the page itself names a database; tasks name theirs when they begin.
@@ -125,6 +124,7 @@ class Session:
     def __init__(self, tool: Tool, task: Task, seed: int) -> None:
         self._tool = tool
         self._task = task
+        self._database: Database | None = None
         self._seed = seed % 2**63
 
     async def call(self, arguments: Mapping[str, Any]) -> ToolResult:
@@ -138,10 +138,12 @@ class Session:
         if not isinstance(query, str):
             raise ToolError("the argument 'query' must be a string with one query")
         started_s, options = time.perf_counter(), self._tool.options
-        try:
-            database = self._tool.database(self._task)
-        except TaskError as error:
-            raise ToolError(str(error)) from error
+        database = self._database
+        if database is None:
+            try:
+                database = self._database = self._tool.database(self._task)
+            except TaskError as error:
+                raise ToolError(str(error)) from error
         asked = _SCHEMA.fullmatch(query)
         if asked:
             text = await self._described(database, asked[1].lower(), asked[2])
@@ -177,7 +179,7 @@ class Session:
         if what == "tables":
             return ", ".join(ddl.name(found.name) for found in schema.tables)
         if not table:
-            return ddl.compact(schema, max_chars=options.schema_chars, samples=options.samples)
+            return database.described(max_chars=options.schema_chars, samples=options.samples)
         found = schema.table(table.strip("\"'`[]"))
         if found is None:
             raise ToolError(f"no table is called {table!r:.80}; {did_you_mean(table, [t.name for t in schema.tables])}")

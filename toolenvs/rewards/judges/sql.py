@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import Literal
 
 from toolenvs import sample_databases
-from toolenvs.databases import ddl, dialects
+from toolenvs.databases import dialects
 from toolenvs.databases.parsing import Unparsed, transpiled
 from toolenvs.databases.sources import made, name_of
 from toolenvs.errors import DatabaseError, TaskError
@@ -82,6 +82,7 @@ class Judge:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._golds: dict[Path, dict[str, None]] = {}
+        self._suites: dict[tuple[int, str, bool], Suite] = {}
         dialects.check(options.dialect)
         self.context: Mapping[str, Callable[[Task], str]] = {"schema": self._schema, "evidence": _evidence}
         """What a prompt may say of a task, by the name of its placeholder."""
@@ -95,8 +96,14 @@ class Judge:
             TaskError: the task names no database, or it is not there.
         """
         name, metric = self._database(task), self._metric(task)
+        copied = metric == "careful" or (metric == "spider_test_suite" and made(name) is not None)
+        key = (os.getpid(), name, copied)
+        if key not in self._suites:
+            self._suites[key] = self._opened(name, copied)
+        return self._suites[key]
+
+    def _opened(self, name: str, copied: bool) -> Suite:
         path = made(name) or Path(name)
-        copied = metric == "careful" or (metric == "spider_test_suite" and self._is_made(task))
         plants = _plants(name) or sql.planted(list(self._golds.get(path, ())))
         kept = path.parent / "copies" if sample_databases.find(name) else None
         return _shared(path, self._options.copies if copied else 0, plants, kept)
@@ -129,6 +136,7 @@ class Judge:
                 self._golds.setdefault(made(name) or Path(name), {})[task.gold] = None
             except TaskError as error:
                 wrong[task.id] = str(error)
+        self._suites.clear()  # their copies know fewer golds
         return wrong | {task.id: why for task in tasks if task.id not in wrong and (why := self.check_task(task))}
 
     def check_task(self, task: Task) -> str | None:
@@ -225,8 +233,7 @@ class Judge:
 
     def _schema(self, task: Task) -> str:
         options = self._options
-        schema = self.suite(task).database().schema(samples=options.samples)
-        return ddl.compact(schema, max_chars=options.schema_chars, samples=options.samples)
+        return self.suite(task).database().described(max_chars=options.schema_chars, samples=options.samples)
 
 
 _GRADED = frozenset({"intercode"})

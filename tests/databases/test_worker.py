@@ -1,0 +1,122 @@
+"""The exchange with an engine's process: quick answers, large ones, and those that never come."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from toolenvs import databases
+from toolenvs.databases import Database, worker
+
+FOREVER = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
+LARGE = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 20000) SELECT x, 'abcdefghij' FROM c"
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Iterator[Database]:
+    path = tmp_path / "one.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as made:
+        made.execute("CREATE TABLE t (a)")
+        made.execute("INSERT INTO t VALUES (7)")
+        made.commit()
+    with databases.open(f"sqlite:///{path}", workers=2, max_rows=20_000, max_steps=2**31 - 1) as opened:
+        yield opened
+
+
+async def test_quick_queries_one_after_the_other_let_others_run(base: Database) -> None:
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(other())
+    for _ in range(50):
+        assert (await base.aquery("SELECT a FROM t")).rows == ((7,),)
+    assert turns >= 50
+    task.cancel()
+
+
+async def test_a_slow_query_holds_no_loop(base: Database) -> None:
+    slow = asyncio.create_task(base.aquery(FOREVER, base.limits.override(timeout_s=1.0)))
+    turns = 0
+    while not slow.done():
+        turns += 1
+        await asyncio.sleep(0.001)
+    assert slow.result().status == "timeout"
+    assert turns >= 50
+
+
+async def test_after_a_slow_answer_the_loop_is_free_at_once(base: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = 0
+    soon = worker.Worker._soon
+
+    def counted(self: worker.Worker) -> bool:
+        nonlocal waited
+        waited += 1
+        return soon(self)
+
+    monkeypatch.setattr(worker.Worker, "_soon", counted)
+    monkeypatch.setattr(worker, "_LASTING_S", 0.0)
+    assert (await base.aquery("SELECT a FROM t")).rows == ((7,),)
+    assert (await base.aquery("SELECT a FROM t")).rows == ((7,),)
+    assert waited == 1
+    monkeypatch.setattr(worker, "_LASTING_S", 60.0)
+    for _ in range(2):
+        assert (await base.aquery("SELECT a FROM t")).rows == ((7,),)
+    assert waited == 2
+
+
+@pytest.mark.parametrize("selectable", [0, 1024])
+async def test_answers_and_queries_larger_than_the_socket_takes(
+    base: Database, monkeypatch: pytest.MonkeyPatch, selectable: int
+) -> None:
+    monkeypatch.setattr(worker, "_SELECTABLE", selectable)
+    limits = base.limits.override(max_sql_bytes=4_000_000)
+    long = f"SELECT a /* {'x' * 3_000_000} */ FROM t"
+    for _ in range(2):
+        assert len((await base.aquery(LARGE)).rows) == 20_000
+        assert len(base.query(LARGE).rows) == 20_000
+        assert (await base.aquery(long, limits)).rows == ((7,),)
+        assert base.query(long, limits).rows == ((7,),)
+
+
+@pytest.mark.parametrize("turns", range(4))
+async def test_cancelling_at_any_moment_leaves_no_stray_answer(base: Database, turns: int) -> None:
+    for sql in ("SELECT 1", FOREVER):
+        task = asyncio.create_task(base.aquery(sql))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        assert [(await base.aquery("SELECT a FROM t")).rows for _ in range(3)] == [((7,),)] * 3
+
+
+@pytest.mark.parametrize("asks", ["query", "aquery"])
+async def test_a_waiting_process_that_was_killed_is_replaced(base: Database, asks: str) -> None:
+    for by in (signal.SIGKILL, signal.SIGSEGV):
+        base.query("SELECT 1")
+        (waiting,) = base._pool._idle
+        assert waiting.waits
+        os.kill(waiting._process.pid, by)
+        os.waitid(os.P_PID, waiting._process.pid, os.WEXITED | os.WNOWAIT)
+        assert not waiting.waits
+        result = base.query("SELECT a FROM t") if asks == "query" else await base.aquery("SELECT a FROM t")
+        assert result.rows == ((7,),)
+        assert not waiting.alive
+
+
+def test_the_schema_is_written_once_for_each_budget(base: Database) -> None:
+    whole = base.described(max_chars=6_000, samples=3)
+    assert whole == databases.ddl.compact(base.schema(samples=3), max_chars=6_000, samples=3)
+    assert base.described(max_chars=6_000, samples=3) is whole
+    assert "7" in whole
+    assert "7" not in base.described(max_chars=6_000)
