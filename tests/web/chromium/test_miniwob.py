@@ -13,7 +13,7 @@ from toolenvs.web.chromium import miniwob
 from toolenvs.web.chromium.engine import Engine
 from toolenvs.web.chromium.miniwob import MiniWob, Observation
 
-MOVING = ["chase-circle", "click-pie", "moving-items", "simon-says", "hover-shape", "email-inbox", "click-collapsible"]
+MOVING = ["chase-circle", "click-pie", "moving-items", "simon-says", "hover-shape", "click-collapsible"]
 
 
 @pytest.fixture(scope="module")
