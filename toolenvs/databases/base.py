@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import os
 import re
 import time
@@ -10,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
-from toolenvs.databases import ddl
+from toolenvs.databases import ddl, wire
 from toolenvs.databases import schema as schemas
 from toolenvs.databases.limits import Limits
 from toolenvs.databases.pool import Gone, Pool
@@ -181,7 +182,7 @@ class Database(ABC):
 
     def _request(
         self, sql: str, limits: Limits, answer: bool, seed: int | None, now: str | None
-    ) -> dict[str, Any] | Result:
+    ) -> wire.Query | Result:
         if not isinstance(sql, str):
             raise ConfigError(f"query() takes one text of SQL, not {sql!r:.100}")
         try:
@@ -193,17 +194,9 @@ class Database(ABC):
             return Result("refused", code="too_long", error=told)
         if "\0" in sql:
             return Result("error", code="syntax", error="the query holds a NUL character: remove it")
-        return {
-            "sql": sql.removeprefix("\ufeff"),
-            "answer": answer,
-            "seed": self._seed if seed is None else _seed(seed),
-            "now": self._now if now is None else _moment(now),
-            "timeout_s": limits.timeout_s,
-            "max_steps": limits.max_steps,
-            "max_rows": limits.max_rows,
-            "max_bytes": limits.max_bytes,
-            "max_value_bytes": limits.max_value_bytes,
-        }
+        seed = self._seed if seed is None else _seed(seed)
+        head = _head(limits, bool(answer), seed, self._now if now is None else _moment(now))
+        return wire.Query(head, sql.removeprefix("\ufeff"))
 
     def close(self) -> None:
         """End the processes; a second call does nothing."""
@@ -264,6 +257,20 @@ def _result(answer: dict[str, Any], seconds: float) -> Result:
         steps=answer.get("steps"),
         repeatable=answer.get("repeatable", True),
         seconds=seconds,
+    )
+
+
+@functools.lru_cache(1024)
+def _head(limits: Limits, answer: bool, seed: int, now: str) -> bytes:
+    return wire.head(
+        answer=answer,
+        seed=seed,
+        now=now,
+        timeout_s=limits.timeout_s,
+        max_steps=limits.max_steps,
+        max_rows=limits.max_rows,
+        max_bytes=limits.max_bytes,
+        max_value_bytes=limits.max_value_bytes,
     )
 
 

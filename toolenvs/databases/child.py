@@ -78,4 +78,4 @@ def _receive(channel: socket.socket) -> dict[str, Any] | None:
         received += piece
         if need == wire.HEADER.size and len(received) >= need:
             need += wire.HEADER.unpack_from(received)[0]
-    return wire.decode(received[wire.HEADER.size :])
+    return wire.decode_request(bytes(received[wire.HEADER.size :]))

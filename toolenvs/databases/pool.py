@@ -11,6 +11,7 @@ from collections import deque
 from concurrent.futures import Future
 from typing import Any
 
+from toolenvs.databases.wire import Query
 from toolenvs.databases.worker import Gone, Worker
 from toolenvs.errors import DatabaseError
 
@@ -34,7 +35,7 @@ class Pool:
         self._waiting: deque[Future[Worker | None]] = deque()
         self._closed = False
 
-    def exchange(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+    def exchange(self, message: dict[str, Any] | Query, timeout_s: float) -> dict[str, Any]:
         """The answer of some process; see `Worker.exchange`. Time spent in waiting for a free one is not counted.
 
         Raises:
@@ -61,7 +62,7 @@ class Pool:
         finally:
             self._give_back(worker)
 
-    async def aexchange(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+    async def aexchange(self, message: dict[str, Any] | Query, timeout_s: float) -> dict[str, Any]:
         """As `exchange`."""
         worker = self._place()
         if isinstance(worker, Future):

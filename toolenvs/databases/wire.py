@@ -1,17 +1,50 @@
-"""The frames between a database and its engine's process: a length, then JSON; what JSON lacks is one tagged object."""
+"""The frames between a database and its engine's process: a length, then JSON; what JSON lacks is one tagged object.
+
+A query is what hardly changes from one to the next, as JSON that both sides keep, a NUL, and its text.
+"""
 
 import json
 import struct
 from decimal import Decimal
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 HEADER = struct.Struct("<I")
 
 
-def encode(message: dict[str, Any]) -> bytes:
+class Query(NamedTuple):
+    """A message that asks for the rows of a query."""
+
+    head: bytes
+    """All but the query itself, from `head`."""
+    sql: str
+    """Without a NUL."""
+
+
+def head(**fields: Any) -> bytes:
+    """The fields of a `Query`, which may be kept for others."""
+    return _ENCODER.encode(fields).encode() + b"\0"
+
+
+def encode(message: "dict[str, Any] | Query") -> bytes:
     """A message as a frame."""
-    body = _ENCODER.encode(message).encode()
+    body = message.head + message.sql.encode() if isinstance(message, Query) else _ENCODER.encode(message).encode()
     return HEADER.pack(len(body)) + body
+
+
+def decode_request(body: bytes) -> dict[str, Any]:
+    """As `decode`, where the message may be a `Query`: its fields, and "sql".
+
+    Raises:
+        ValueError: it is neither.
+    """
+    before, nul, sql = body.partition(b"\0")
+    return {**_fields(before), "sql": sql.decode()} if nul else decode(body)
+
+
+@lru_cache(256)
+def _fields(encoded: bytes) -> dict[str, Any]:
+    return decode(encoded)
 
 
 def decode(body: bytes | bytearray) -> dict[str, Any]:

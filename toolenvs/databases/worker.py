@@ -107,7 +107,7 @@ class Worker:
                 )
             raise (ConfigError if answer["kind"] == "ConfigError" else DatabaseError)(answer["failed"])
 
-    def exchange(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+    def exchange(self, message: dict[str, Any] | wire.Query, timeout_s: float) -> dict[str, Any]:
         """The answer to a message; the process is gone after any error.
 
         Raises:
@@ -133,7 +133,7 @@ class Worker:
             raise
         return wire.decode(body)
 
-    async def aexchange(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+    async def aexchange(self, message: dict[str, Any] | wire.Query, timeout_s: float) -> dict[str, Any]:
         """As `exchange`; cancelling kills the process."""
         started_s = time.monotonic()
         try:
