@@ -356,3 +356,22 @@ def test_a_process_that_was_killed_from_outside_is_no_fault_of_the_query(sqlite_
     with databases.open(sqlite_file, workers=1) as opened:
         os.kill(opened._pool._idle[0]._process.pid, signal.SIGKILL)
         assert opened.query("SELECT 1").rows == ((1,),)  # between queries: another one is started
+
+
+def test_equal_numbers_of_two_kinds_are_written_each_in_its_way(sqlite: Database) -> None:
+    """Answers of functions are kept: 1 and 1.0 are the same key of a dict."""
+    for _ in range(2):
+        assert sqlite.query("SELECT printf('%s', 1.0), printf('%s', 1), format('%s', 1.0)").rows == (
+            ("1.0", "1", "1.0"),
+        )
+
+
+def test_kept_moments_follow_the_clock(sqlite: Database) -> None:
+    sql = "SELECT date('now'), strftime('%Y', 'now', '-1 year'), date('2020-01-31', '+1 day'), date('no moment')"
+    for now, day, year in (
+        ("2031-05-06 07:08:09", "2031-05-06", "2030"),
+        ("2032-01-02 00:00:00", "2032-01-02", "2031"),
+    ):
+        results = [sqlite.query(sql, now=now) for _ in range(2)]
+        assert [result.rows for result in results] == [((day, year, "2020-02-01", None),)] * 2
+        assert results[0].steps == results[1].steps

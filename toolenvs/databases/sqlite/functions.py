@@ -16,6 +16,8 @@ CALL_STEPS = 40
 """Steps that a call from SQLite into this module is counted as; it takes about as long."""
 _DATES = ("date", "time", "datetime", "julianday", "unixepoch")
 _CONVERSION = re.compile(r"%[-+ 0#,!]*(\*|\d*)(?:\.(\*|\d*))?l*(.?)", re.DOTALL)
+_MOMENTS = 65_536
+"""Answers about moments, of short texts, that are kept."""
 _LEADING = re.compile(r"\s*([+-]?\d{1,19})")
 
 
@@ -27,6 +29,7 @@ class Functions:
         self._random = random.Random()
         self._seeded = False
         self._seed = 0
+        self._moments: dict[tuple[str, ...], Any] = {}
         self.now = ""
         self.max_bytes = 0
         self.calls = 0
@@ -50,6 +53,7 @@ class Functions:
         if now != self.now:
             self.now = now
             self._call.cache_clear()
+            self._moments.clear()
         self._seed, self._seeded, self.max_bytes, self.calls, self.problem = seed, False, max_bytes, 0, None
         self._native.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max_bytes)
 
@@ -65,21 +69,27 @@ class Functions:
             connection.create_function(name, arguments, function, deterministic=True)
 
     @lru_cache(maxsize=65_536)  # noqa: B019 - one object lives as long as its process
-    def _call(self, name: str, arguments: tuple[Any, ...]) -> Any:
-        """What SQLite's own function gives."""
+    def _call(self, name: str, arguments: tuple[Any, ...], kinds: tuple[type, ...]) -> Any:
+        """What SQLite's own function gives; `kinds` of the arguments, since 1 and 1.0 are one key and two texts."""
         marks = ",".join("?" * len(arguments))
         return self._native.execute(f"SELECT {name}({marks})", arguments).fetchone()[0]
 
     def _safe(self, name: str, arguments: tuple[Any, ...]) -> Any:
         self.calls += 1
         try:
-            return self._call(name, arguments)
+            return self._call(name, arguments, tuple(map(type, arguments)))
         except sqlite3.Error as error:
             self.problem = str(error)
             raise
 
     def _date(self, name: str, at: int) -> Callable[..., Any]:
+        kept = self._moments
+
         def function(*arguments: Any) -> Any:
+            found = kept.get((name, *arguments))
+            if found is not None:  # a column of dates: the same few, asked for once a row
+                self.calls += 1
+                return found
             moment = arguments[at : at + 1]
             if len(arguments) == at:
                 arguments = (*arguments, self.now)
@@ -87,6 +97,11 @@ class Functions:
                 arguments = (*arguments[:at], self.now, *arguments[at + 1 :])
             elif isinstance(moment[0], str) and moment[0].lower() in ("subsec", "subsecond"):
                 arguments = (*arguments[:at], self.now, *arguments[at:])
+            else:
+                found = self._safe(name, arguments)
+                if len(kept) < _MOMENTS and all(isinstance(one, str) and len(one) < 64 for one in arguments):
+                    kept[(name, *arguments)] = found
+                return found
             return self._safe(name, arguments)
 
         return function
