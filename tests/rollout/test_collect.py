@@ -31,6 +31,7 @@ _PIECES = [
     "<|begin_of_query|>a mayor<|end_of_query|>", "<|begin_of_query|>", "<|end_of_query|>", "<|begin_of_documents|>",
     "<|end_of_documents|>", "<rewrite>a mayor</rewrite>", "<rewrite_2>a town</rewrite_2>", "<rewrite>", "</rewrite>",
     "<tool_call>\n{\"name\": \"query_rag\", \"arguments\": {\"query\": \"a mayor\"}}\n</tool_call>",
+    "<tool_call>\n{\"name\": \"browse\", \"arguments\": {\"action\": \"open\"}}\n</tool_call>",
     "<sql>SELECT name FROM country LIMIT 2</sql>", "</sql>", "<solution>SELECT 1</solution>", "<observation>",
     "\nAction: execute[SELECT name FROM country LIMIT 2]\n", "\nAction: submit\n", "\nObservation:", "\nThought 2: hm",
 ]  # fmt: skip
@@ -126,7 +127,7 @@ async def test_the_oracle_solves_generated_tasks() -> None:
         trajectories = await collect(blueprint, Oracle(blueprint), tasks)
         assert [t.success for t in trajectories] == [1.0] * 20
         for trajectory, task in zip(trajectories, tasks, strict=True):  # a question without an answer has no queries
-            needed = len(task.extra.get("queries", ["program"]))
+            needed = len(task.extra.get("calls", task.extra.get("queries", ["program"])))
             assert trajectory.usage["calls"] == (needed if blueprint.protocol.targets else 0)
         assert all(t.tokens is None for t in trajectories)
 
