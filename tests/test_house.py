@@ -11,7 +11,7 @@ PACKAGE = Path(toolenvs.__file__).parent
 FLOORS = [
     {
         "errors", "assets", "plugins", "schema", "loop", "endpoint", "transcript", "codec", "tokens", "budget",
-        "spaces", "render",
+        "spaces", "render", "per_process",
     },
     {"tasks", "world", "factbook", "sample_databases"},
     {"sandbox", "retrieval", "databases", "web"},

@@ -7,6 +7,7 @@ import pytest
 
 import toolenvs
 from toolenvs.errors import PageError, RetrievalError
+from toolenvs.per_process import PerProcess
 from toolenvs.retrieval import shared
 from toolenvs.world import named
 
@@ -14,7 +15,7 @@ from toolenvs.world import named
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache folder, and no index that the process shares yet."""
-    monkeypatch.setattr(shared, "_shared", {})
+    monkeypatch.setattr(shared, "_shared", PerProcess())
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -49,7 +50,7 @@ def test_a_damaged_world_is_built_again(cache: Path, monkeypatch: pytest.MonkeyP
     found = shared.retriever("world:150", backend).search(["mayor"], k=3)
     (folder,) = (cache / "toolenvs" / "indexes").iterdir()
     next(path for path in folder.rglob("starts.npy")).write_bytes(b"")
-    monkeypatch.setattr(shared, "_shared", {})
+    monkeypatch.setattr(shared, "_shared", PerProcess())
     assert shared.retriever("world:150", backend).search(["mayor"], k=3) == found
 
 

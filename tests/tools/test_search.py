@@ -10,6 +10,7 @@ import pytest
 import toolenvs
 from toolenvs import loop, schema
 from toolenvs.errors import InfrastructureError, PageError, RetrievalError, ToolenvsError, ToolError
+from toolenvs.per_process import PerProcess
 from toolenvs.retrieval import Hit, shared
 from toolenvs.tasks.task import Task
 from toolenvs.tools.search import Options, Tool
@@ -108,7 +109,7 @@ def test_processes_may_build_an_index_at_once(tmp_path: Path) -> None:
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache folder, and no index that the process shares yet."""
-    monkeypatch.setattr(shared, "_shared", {})
+    monkeypatch.setattr(shared, "_shared", PerProcess())
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -129,7 +130,7 @@ def test_a_damaged_world_is_built_again(cache: Path, monkeypatch: pytest.MonkeyP
         folder.mkdir()
     else:
         next(path for path in folder.rglob("*.npy") if path.stat().st_size).write_bytes(b"")
-    monkeypatch.setattr(shared, "_shared", {})
+    monkeypatch.setattr(shared, "_shared", PerProcess())
     assert say({"index": "world:150"}, {"query": "the mayor of a town"}).data == found
     assert list(indexes.iterdir()) == [folder]
 

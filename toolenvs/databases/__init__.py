@@ -8,10 +8,7 @@
 A backend is one module with a class derived from `Database`; see `BACKENDS`.
 """
 
-import atexit
 import importlib
-import os
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +17,7 @@ from toolenvs.databases.limits import Limits
 from toolenvs.databases.result import Result, Status, Value
 from toolenvs.databases.schema import Column, ForeignKey, Schema, Table
 from toolenvs.errors import ConfigError, did_you_mean
+from toolenvs.per_process import PerProcess
 
 __all__ = [
     "BACKENDS",
@@ -44,8 +42,7 @@ BACKENDS = {
 """Scheme of a source -> module and class, imported when asked for."""
 _ENDINGS = {".duckdb": "duckdb", ".ddb": "duckdb", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite"}
 
-_shared: dict[tuple[Any, ...], Database] = {}
-_lock = threading.Lock()
+_shared = PerProcess[Database]()
 
 
 def open(source: str | Path, **options: Any) -> Database:
@@ -86,23 +83,4 @@ def shared(source: str | Path, **options: Any) -> Database:
         MissingExtraError: the engine needs a package that is not installed.
         DatabaseError: the database cannot be opened.
     """
-    key = (os.getpid(), str(source), *sorted(options.items()))
-    with _lock:
-        if key not in _shared:
-            _shared[key] = open(source, **options)
-        return _shared[key]
-
-
-def _close_shared() -> None:
-    for database in _shared.values():
-        database.close()
-
-
-def _renew_lock() -> None:
-    """Another thread of the parent may have held it at the moment of the fork."""
-    global _lock
-    _lock = threading.Lock()
-
-
-atexit.register(_close_shared)
-os.register_at_fork(after_in_child=_renew_lock)
+    return _shared.get((str(source), *sorted(options.items())), lambda: open(source, **options))

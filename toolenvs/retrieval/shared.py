@@ -3,14 +3,12 @@
 Tools and judges of a page name an index in the same words, and get the same open retriever.
 """
 
-import atexit
 import contextlib
 import fcntl
 import json
 import os
 import shutil
 import tempfile
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Any
 
 from toolenvs import retrieval
 from toolenvs.errors import RetrievalError
+from toolenvs.per_process import PerProcess
 from toolenvs.retrieval import corpora
 from toolenvs.retrieval.base import Retriever
 from toolenvs.world import named, size_and_seed
@@ -27,8 +26,7 @@ _ABOUT_THE_WORLD = ("world", "topics", "world_answers")
 _FORM = 1
 """To be raised when worlds or their indexes change, so that none of before is used."""
 
-_shared: dict[tuple[int, str, str | None, str], Retriever] = {}
-_lock = threading.Lock()
+_shared = PerProcess[Retriever]()
 
 
 def retriever(index: str, backend: str | None, **options: Any) -> Retriever:
@@ -44,13 +42,12 @@ def retriever(index: str, backend: str | None, **options: Any) -> Retriever:
         ConfigError: the backend or an option is not known.
         RetrievalError: the index cannot be used.
     """
-    key = (os.getpid(), index, backend, repr(sorted(options.items())))
-    with _lock:
-        if key not in _shared:
-            made = _made(index)
-            opened = retrieval.open(index, backend, **options) if made is None else _open_made(made, backend, options)
-            _shared[key] = opened
-        return _shared[key]
+
+    def opened() -> Retriever:
+        made = _made(index)
+        return retrieval.open(index, backend, **options) if made is None else _open_made(made, backend, options)
+
+    return _shared.get((index, backend, repr(sorted(options.items()))), opened)
 
 
 def over(
@@ -69,11 +66,9 @@ def over(
         ConfigError: the backend or an option is not known.
         RetrievalError: the index cannot be written or used.
     """
-    key = (os.getpid(), folder, backend, repr(sorted(options.items())))
-    with _lock:
-        if key not in _shared:
-            _shared[key] = _open_made(_Made(index, folder, passages), backend, options)
-        return _shared[key]
+    made = _Made(index, folder, passages)
+    key = (folder, backend, repr(sorted(options.items())))
+    return _shared.get(key, lambda: _open_made(made, backend, options))
 
 
 def disagrees(index: str, tasks: Mapping[str, Any]) -> str | None:
@@ -184,19 +179,3 @@ def _build_dense(folder: Path) -> None:
                 build(Store(folder))
     except OSError as error:
         raise RetrievalError(f"the vectors of {folder} cannot be written ({error}): make room there") from error
-
-
-def _close_shared() -> None:
-    for (pid, *_), opened in _shared.items():
-        if pid == os.getpid():
-            opened.close()
-
-
-def _renew_lock() -> None:
-    """Another thread of the parent may have held it at the moment of the fork."""
-    global _lock
-    _lock = threading.Lock()
-
-
-atexit.register(_close_shared)
-os.register_at_fork(after_in_child=_renew_lock)

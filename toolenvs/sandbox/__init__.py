@@ -9,13 +9,11 @@
 A backend is one module with a class derived from `Box`; see `BACKENDS`.
 """
 
-import atexit
 import importlib
-import os
-import threading
 from typing import Any
 
 from toolenvs.errors import ConfigError, did_you_mean
+from toolenvs.per_process import PerProcess
 from toolenvs.sandbox.base import Box, Session
 from toolenvs.sandbox.probe import Tier, probe
 from toolenvs.sandbox.result import Result, Status
@@ -29,8 +27,7 @@ BACKENDS = {
 }
 """Name -> module and class, imported when asked for."""
 
-_shared: dict[tuple[Any, ...], Box] = {}
-_lock = threading.Lock()
+_shared = PerProcess[Box]()
 
 
 def open(backend: str = "local", **options: Any) -> Box:
@@ -60,24 +57,4 @@ def shared(backend: str = "local", **options: Any) -> Box:
         ConfigError: the backend or an option is not known.
         IsolationError: nothing here is as strong as `min_isolation`.
     """
-    key = (os.getpid(), backend, *sorted(options.items()))
-    with _lock:
-        box = _shared.get(key)
-        if box is None:
-            box = _shared[key] = open(backend, **options)
-        return box
-
-
-def _close_shared() -> None:
-    for box in _shared.values():
-        box.close()
-
-
-def _renew_lock() -> None:
-    """Another thread of the parent may have held it at the moment of the fork."""
-    global _lock
-    _lock = threading.Lock()
-
-
-atexit.register(_close_shared)
-os.register_at_fork(after_in_child=_renew_lock)
+    return _shared.get((backend, *sorted(options.items())), lambda: open(backend, **options))

@@ -11,17 +11,15 @@ A browser is one episode. What its episodes share is a `Source`: `shared(...)` g
 episode.
 """
 
-import atexit
 import importlib
-import os
 import re
-import threading
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolenvs.errors import ConfigError, MissingExtraError, did_you_mean
+from toolenvs.per_process import PerProcess
 from toolenvs.web.document import Document, Field, Form, Link
 from toolenvs.web.limits import Limits
 from toolenvs.web.page import STATUSES, Page, Status
@@ -53,8 +51,7 @@ _LIMITS = frozenset(field.name for field in fields(Limits))
 _BROWSING = _LIMITS | {"count", "backend"}
 _UNEXPECTED = re.compile(r"unexpected keyword argument '(\w+)'")
 
-_shared: dict[tuple[Any, ...], "Source"] = {}
-_lock = threading.Lock()
+_shared: "PerProcess[Source]" = PerProcess()
 
 
 def open(source: Any, backend: str = "text", **options: Any) -> "Browser":
@@ -92,12 +89,18 @@ def shared(source: Any, **options: Any) -> "Source":
         WebError: the recorded site cannot be used.
     """
     named = str(source) if isinstance(source, str | Path) else id(source)
-    key = (os.getpid(), named, repr(sorted(options.items(), key=lambda option: option[0])))
-    with _lock:
-        if key not in _shared:
-            _shared[key] = _source(source, options)
+    key = (named, repr(sorted(options.items(), key=lambda option: option[0])))
+
+    def make() -> "Source":
+        made = _source(source, options)
+        try:
             _nothing_left(options)
-        return _shared[key]
+        except ConfigError:
+            made.close()
+            raise
+        return made
+
+    return _shared.get(key, make)
 
 
 def begin(source: "Source", backend: str = "text", **options: Any) -> "Browser":
@@ -154,19 +157,3 @@ def _imported(target: str) -> Any:
 def _nothing_left(options: dict[str, Any]) -> None:
     for name in options:
         raise ConfigError(f"web: no option {name!r} of this source; limits are given to its browser()")
-
-
-def _close_shared() -> None:
-    for (pid, *_), source in _shared.items():
-        if pid == os.getpid():
-            source.close()
-
-
-def _renew_lock() -> None:
-    """Another thread of the parent may have held it at the moment of the fork."""
-    global _lock
-    _lock = threading.Lock()
-
-
-atexit.register(_close_shared)
-os.register_at_fork(after_in_child=_renew_lock)
