@@ -42,7 +42,7 @@ def test_a_demonstration_depends_on_task_and_seed_alone(demonstrations):
 
 
 def test_every_kind_of_fault_occurs():
-    found = {spoilt(GOLD, Draws("faults", number)) for number in range(400)}
+    found = {spoilt(GOLD, Draws("faults", number)) for number in range(2000)}
     assert GOLD not in found
     for fault in (
         GOLD.replace(">", ">="),
