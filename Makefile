@@ -16,8 +16,10 @@ search-demo: $(VENV)/.installed
 sql-demo: $(VENV)/.installed
 	$(BIN)/python baselines/sql_demo.py --output runs/sql_demo
 
+# The sandbox by itself: its tests count what is left on the machine.
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest tests/sandbox
+	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore tests/sandbox
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

@@ -30,7 +30,7 @@ def _gone(processes: set[tuple[int, str]], within_s: float = 60.0) -> bool:
 
 
 def _browser(site: Site, one: Engine) -> ChromiumBrowser:
-    return ChromiumBrowser(Application(site), Limits(timeout_s=60.0), engine=one)
+    return ChromiumBrowser(Application(site), Limits(timeout_s=20.0), engine=one)
 
 
 def test_nothing_is_left_after_close(site: Site) -> None:
