@@ -10,8 +10,20 @@ import toolenvs
 PACKAGE = Path(toolenvs.__file__).parent
 FLOORS = [
     {
-        "errors", "assets", "plugins", "schema", "loop", "endpoint", "transcript", "codec", "tokens", "budget",
-        "spaces", "render", "per_process",
+        "errors",
+        "assets",
+        "plugins",
+        "schema",
+        "loop",
+        "endpoint",
+        "transcript",
+        "codec",
+        "tokens",
+        "budget",
+        "spaces",
+        "render",
+        "per_process",
+        "limits",
     },
     {"tasks", "world", "factbook", "sample_databases"},
     {"sandbox", "retrieval", "databases", "web"},

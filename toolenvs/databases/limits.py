@@ -1,17 +1,16 @@
 """What one query may use."""
 
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
-from toolenvs.errors import ConfigError, did_you_mean
-
-MOST = 2**31 - 1
-"""Of any limit."""
+from toolenvs.limits import NumericLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(NumericLimits):
     """What one query may use."""
+
+    room: ClassVar[str] = "databases"
 
     timeout_s: float = 5.0
     """Wall-clock deadline, a backstop behind `max_steps`: at most half a second later the query's process is killed."""
@@ -25,23 +24,3 @@ class Limits:
     """SQLite: of any text, blob or stored row, those within the query too."""
     max_sql_bytes: int = 65_536
     """Of the query itself."""
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MOST:
-                raise ConfigError(f"databases: {field.name} must be a positive number, not {value!r} (at most {MOST})")
-            if field.name != "timeout_s" and not isinstance(value, int):
-                raise ConfigError(f"databases: {field.name} must be a whole number, not {value!r}")
-
-    def override(self, **options: Any) -> "Limits":
-        """These limits with some replaced.
-
-        Raises:
-            ConfigError: an option is unknown or no positive number.
-        """
-        known = {field.name for field in fields(self)}
-        for name in options:
-            if name not in known:
-                raise ConfigError(f"databases: no limit {name!r}; {did_you_mean(name, known)}")
-        return replace(self, **options)

@@ -1,17 +1,18 @@
 """What one episode of browsing may use."""
 
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
-from toolenvs.errors import ConfigError, did_you_mean
-
-MOST = 2**31 - 1
-"""Of any limit."""
+from toolenvs.limits import NumericLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(NumericLimits):
     """What one episode of browsing may use."""
+
+    room: ClassVar[str] = "web"
+    least: ClassVar[float] = 1e-9
+    may_be_zero: ClassVar[tuple[str, ...]] = ("pace_s", "max_redirects")
 
     timeout_s: float = 10.0
     """Wall-clock deadline of an action, redirects included; waiting for the pace does not count."""
@@ -35,24 +36,3 @@ class Limits:
     """Of the fields that a form sends, encoded."""
     pace_s: float = 1.0
     """Live web: least time between two requests of an episode to one host; robots.txt may ask for more."""
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            least = 0 if field.name in ("pace_s", "max_redirects") else 1e-9
-            if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= MOST:
-                raise ConfigError(f"web: {field.name} must be a positive number, not {value!r} (at most {MOST})")
-            if not field.name.endswith("_s") and not isinstance(value, int):
-                raise ConfigError(f"web: {field.name} must be a whole number, not {value!r}")
-
-    def override(self, **options: Any) -> "Limits":
-        """These limits with some replaced.
-
-        Raises:
-            ConfigError: an option is unknown or no positive number.
-        """
-        known = {field.name for field in fields(self)}
-        for name in options:
-            if name not in known:
-                raise ConfigError(f"web: no limit {name!r}; {did_you_mean(name, known)}")
-        return replace(self, **options)
