@@ -1,19 +1,23 @@
 """Tokenizers of three kinds, trained on the spot from a few lines of text."""
 
+import importlib.util
 import json
 import os
 import shutil
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 from hypothesis import settings
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
+from toolenvs import assets
 from toolenvs.codec import TokenCodec
 
 settings.register_profile("toolenvs", deadline=None)
@@ -135,3 +139,24 @@ def chat_model() -> Iterator[tuple[type[ChatModel], dict[str, Any]]]:
     server.shutdown()
     server.server_close()
     thread.join()
+
+
+@pytest.fixture(scope="session")
+def load_script() -> Callable[[str], ModuleType]:
+    """`load_script("grpo")`: the module that baselines/grpo.py is."""
+    folder = assets.folder("baselines")
+
+    def load(name: str) -> ModuleType:
+        spec = importlib.util.spec_from_file_location(f"baselines_{name}", folder / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        sys.path.insert(0, str(folder))  # as for a script, which finds its neighbours
+        try:
+            spec.loader.exec_module(module)
+        finally:
+            sys.path.remove(str(folder))
+        return module
+
+    return load

@@ -1,8 +1,6 @@
 """baselines/search_demo.py: its conditions decide, its chance is right, and it runs from end to end."""
 
-import importlib.util
 import json
-import sys
 from collections import Counter
 from statistics import mean
 
@@ -11,40 +9,23 @@ import pytest
 from toolenvs import assets, blueprint
 from toolenvs.rollout import collect
 from toolenvs.tasks.generated import generate
-from toolenvs.train.policy import save_policy
 from toolenvs.train.recipe import read_recipe
 from toolenvs.train.tiny import search_demos
-from toolenvs.train.tiny.reader import build_reader, build_reader_tokenizer
+from toolenvs.train.tiny.reader import build_reader_tokenizer
 from toolenvs.world import World
 
 SMALL = ["--size", "16", "--steps", "2", "--batch", "4", "--prompts", "2", "--samples", "2", "--max_turn_tokens", "8"]
 
 
 @pytest.fixture(scope="module")
-def demo():
-    folder = assets.folder("baselines")
-    spec = importlib.util.spec_from_file_location("baselines_search_demo", folder / "search_demo.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    sys.path.insert(0, str(folder))  # as for a script, which finds its neighbours
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(folder))
-    return module
+def demo(load_script):
+    return load_script("search_demo")
 
 
 @pytest.fixture(scope="module")
 def settings(demo):
     recipe = read_recipe(assets.folder("baselines") / "recipes" / "search_tiny.toml")
     return demo.grpo.Args(output="unused", **recipe)
-
-
-@pytest.fixture(scope="module")
-def policy(tmp_path_factory):
-    """A folder with an untrained policy that could read."""
-    tokenizer = build_reader_tokenizer()
-    return str(save_policy(tmp_path_factory.mktemp("policy"), build_reader(tokenizer, 0), tokenizer))
 
 
 async def test_an_agent_that_reads_lives_on_what_the_search_finds(demo, settings, monkeypatch, tmp_path):

@@ -1,33 +1,21 @@
 """baselines/sql_demo.py: the worlds of training and test differ, and it runs from end to end."""
 
-import importlib.util
 import json
-import sys
 
 import pytest
 
 from toolenvs import assets, blueprint
 from toolenvs.rollout import collect
-from toolenvs.train.policy import save_policy
 from toolenvs.train.recipe import read_recipe
 from toolenvs.train.tiny import sql_demos
-from toolenvs.train.tiny.reader import build_reader, build_reader_tokenizer
+from toolenvs.train.tiny.reader import build_reader_tokenizer
 
 SMALL = ["--size", "16", "--steps", "2", "--batch", "4", "--prompts", "2", "--samples", "2", "--max_turn_tokens", "8"]
 
 
 @pytest.fixture(scope="module")
-def demo():
-    folder = assets.folder("baselines")
-    spec = importlib.util.spec_from_file_location("baselines_sql_demo", folder / "sql_demo.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    sys.path.insert(0, str(folder))  # as for a script, which finds its neighbours
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(folder))
-    return module
+def demo(load_script):
+    return load_script("sql_demo")
 
 
 def recipe(name):
@@ -37,13 +25,6 @@ def recipe(name):
 @pytest.fixture(scope="module")
 def settings():
     return recipe("sql_tiny")
-
-
-@pytest.fixture(scope="module")
-def policy(tmp_path_factory):
-    """A folder with an untrained policy."""
-    tokenizer = build_reader_tokenizer()
-    return str(save_policy(tmp_path_factory.mktemp("policy"), build_reader(tokenizer, 0), tokenizer))
 
 
 def test_cold_start_and_grpo_have_the_same_environment(settings):

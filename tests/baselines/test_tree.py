@@ -1,24 +1,17 @@
 """baselines/tree.py: what it prints is what its branches did."""
 
-import importlib.util
-import sys
 import warnings
+from collections.abc import Callable
 from types import ModuleType
 
 import pytest
 
-from toolenvs import assets, sandbox
+from toolenvs import sandbox
 
 
 @pytest.fixture(scope="module")
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("baselines_tree", assets.folder("baselines") / "tree.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+def script(load_script: Callable[[str], ModuleType]) -> ModuleType:
+    return load_script("tree")
 
 
 def test_branches_go_on_from_the_live_interpreter(script: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:

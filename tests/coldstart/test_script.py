@@ -1,28 +1,19 @@
 """baselines/coldstart.py, from settings to files."""
 
-import importlib.util
 import json
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from toolenvs import assets
 from toolenvs.coldstart import read_rows
 from toolenvs.errors import ConfigError
 
 
 @pytest.fixture(scope="module")
-def script() -> ModuleType:
-    path = assets.folder("baselines") / "coldstart.py"
-    spec = importlib.util.spec_from_file_location("baselines_coldstart", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+def script(load_script: Callable[[str], ModuleType]) -> ModuleType:
+    return load_script("coldstart")
 
 
 def test_generated_tasks_to_rows_and_report(script: ModuleType, tmp_path: Path) -> None:

@@ -1,13 +1,11 @@
 """The scripts as modules, an untrained policy on disk, and an environment that needs neither sandbox nor luck."""
 
 import contextlib
-import importlib.util
 import io
-import sys
 
 import pytest
 
-from toolenvs import assets, sandbox
+from toolenvs import sandbox
 from toolenvs.errors import SandboxError
 from toolenvs.rewards.judges import maths
 from toolenvs.rewards.verdict import Reason, Verdict
@@ -17,17 +15,9 @@ from toolenvs.train.tiny.model import build_model
 
 
 @pytest.fixture(scope="session")
-def script():
+def script(load_script):
     """`script("grpo")`: the module that baselines/grpo.py is."""
-
-    def load(name):
-        spec = importlib.util.spec_from_file_location(f"baselines_{name}", assets.folder("baselines") / f"{name}.py")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
-        return module
-
-    return load
+    return load_script
 
 
 @pytest.fixture(scope="session")
