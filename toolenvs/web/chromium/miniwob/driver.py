@@ -1,10 +1,7 @@
 """One kept page that shows one task after another: reset, act, and what is seen then."""
 
 import asyncio
-import mimetypes
-import re
 import time
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import unquote, urlsplit
@@ -12,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 from toolenvs.errors import ConfigError, WebError
 from toolenvs.web.chromium.engine import Engine, shared
 from toolenvs.web.chromium.miniwob import tasks
+from toolenvs.web.chromium.miniwob.files import served
 from toolenvs.web.chromium.miniwob.observation import Observation
 
 if TYPE_CHECKING:
@@ -24,9 +22,8 @@ _SITE = "http://miniwob.test/"
 _WIDTH, _HEIGHT = 160, 210
 _MARGIN = 60
 """Pixels around the page's own 160 x 210, for menus and dialogs that open beyond it."""
-_SCRIPT = re.compile(rb"""<script src=["']([\w./-]+)["']></script>""")
-_NOT_INLINE = re.compile(rb"</?script|<!--", re.IGNORECASE)
-"""What would be read as markup within a script."""
+_RESETS = 100
+"""How many tasks a page shows before another takes its place: each leaves some 3 MB in a memory that is bounded."""
 _START = "([seed, ms]) => { Math.seedrandom(seed); core.startEpisodeReal(); __toolenvsAdvance(ms); }"
 _ADVANCE = "(ms) => __toolenvsAdvance(ms)"
 _PLACE = """(number) => {
@@ -94,6 +91,7 @@ class MiniWob:
         self._root = tasks.root()
         self._context: BrowserContext | None = None
         self._page: Page | None = None
+        self._shown = 0
         self._task = ""
         self._last: Observation | None = None
 
@@ -266,14 +264,16 @@ class MiniWob:
         return self._last
 
     async def _ready_page(self) -> "Page":
-        if self._page is None or self._page.is_closed():
+        if self._page is None or self._page.is_closed() or self._shown >= _RESETS:
             await self._drop()
+            self._shown = 0
             self._context = await self._engine.context(
                 viewport={"width": _WIDTH + _MARGIN, "height": _HEIGHT + _MARGIN}
             )
             await self._context.add_init_script(_CLOCK)
             await self._context.route("**/*", self._serve)
             self._page = await self._context.new_page()
+        self._shown += 1
         return self._page
 
     async def _serve(self, route: "Route") -> None:
@@ -282,8 +282,7 @@ class MiniWob:
         if not address.startswith(_SITE) or not path.is_relative_to(self._root.resolve()) or not path.is_file():
             await route.fulfill(status=404, body="")
             return
-        kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-        body = _whole(path) if path.suffix == ".html" else path.read_bytes()
+        kind, body = served(path)
         await route.fulfill(status=200, content_type=kind, body=body)
 
     async def _drop(self) -> None:
@@ -312,19 +311,6 @@ class MiniWob:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
-
-
-@lru_cache(maxsize=256)
-def _whole(path: Path) -> bytes:
-    """A page with the scripts that it names in it: one request for what would be five or ten."""
-
-    def script(match: re.Match[bytes]) -> bytes:
-        named = path.parent / match[1].decode()
-        code = named.read_bytes() if named.is_file() else b""
-        fits = code and code.isascii() and not _NOT_INLINE.search(code)
-        return b"<script>" + code + b"\n</script>" if fits else match[0]
-
-    return _SCRIPT.sub(script, path.read_bytes())
 
 
 def _with_error(last: Observation, error: str, started: float) -> Observation:

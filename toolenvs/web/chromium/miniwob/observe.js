@@ -45,6 +45,13 @@ async () => {
     return words;
   };
 
+  // Whether a leaf or a drawing answers the pointer: jQuery and d3 keep their listeners where a script can see them.
+  const listens = (element, tag) => {
+    if (element.childElementCount > 0 && tag !== "svg") return false;
+    const heard = Object.keys((window.jQuery && jQuery._data && jQuery._data(element, "events")) || {});
+    return heard.some((name) => /^(click|mousedown|mousemove)$/.test(name)) || "__onclick" in element;
+  };
+
   const look = (element) => {
     if (HIDDEN.has(element.id)) return;
     const tag = element.tagName.toLowerCase();
@@ -58,7 +65,7 @@ async () => {
     const told =
       seen &&
       (text || CONTROLS.has(tag) || SHAPES.has(tag) || painted || style.cursor === "pointer" || tag === "img" ||
-        element.hasAttribute("onclick") || /auto|scroll/.test(style.overflowY));
+        element.hasAttribute("onclick") || listens(element, tag) || /auto|scroll/.test(style.overflowY));
     if (told && tag !== "option" && tag !== "body") {
       const number = lines.length;
       element.setAttribute("data-te-id", number);
