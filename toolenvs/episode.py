@@ -23,7 +23,7 @@ from toolenvs.tasks.task import Task
 from toolenvs.tools.base import ToolResult, ToolSession
 from toolenvs.transcript import Author, Segment, Transcript
 
-TERMINATED = frozenset({"answer", "malformed"})
+TERMINATED = frozenset({"answer", "done", "malformed"})
 """Endings that the task itself has; every other one was imposed by a budget or a fault."""
 SPENT = "spent"
 """The status of a call that no budget was left for."""
@@ -104,6 +104,8 @@ class Episode:
         self._answer: str | None = None
         self._sessions: dict[str, ToolSession] = {}
         self._called: list[Call] = []
+        self._results: list[ToolResult] = []
+        self._before = 0
         self._said: list[str] = []
 
     @property
@@ -180,6 +182,7 @@ class Episode:
 
     async def _turn(self, action: str, *, exact: bool, tokens: int | None, cut_short: bool, scored: bool) -> Turn:
         self.meter.start_turn()
+        self._before = len(self._results)
         limits = self.meter.limits
         if limits.max_turn_chars is not None and len(action) > limits.max_turn_chars:
             action, cut_short = action[: limits.max_turn_chars], True
@@ -242,6 +245,7 @@ class Episode:
         started_s = time.perf_counter()
         try:
             result = await self._run(call)
+            self._results.append(result)
         except Exception as error:
             fault = _fault(error)
             seconds = time.perf_counter() - started_s
@@ -260,6 +264,8 @@ class Episode:
         )
         if self.meter.overdue:
             return await self._finish(written, ending="deadline", calls=(made,))
+        if result.ended:
+            return await self._finish(written, ending="done", calls=(made,))
         if limits.when_spent == "truncate" and self.meter.calls_spent(call.tool):
             return await self._finish(written, ending="calls", calls=(made,))
         return await self._observe(written, observation, (made,))
@@ -412,6 +418,8 @@ class Episode:
             ending=self.ending,
             calls=self.meter.calls,
             arguments=tuple(call.arguments for call in self._called),
+            results=tuple(self._results),
+            new=tuple(self._results[self._before :]),
             malformed=malformed,
             verdict=self.verdict,
         )
@@ -468,6 +476,7 @@ class Episode:
         copy = Episode(self.blueprint, self.task, seed=self.seed, progress=self.progress)
         copy.transcript, copy.ending, copy.verdict = self.transcript, self.ending, self.verdict
         copy._answer, copy._called, copy._said = self._answer, self._called[:], self._said[:]
+        copy._results, copy._before = self._results[:], self._before
         copy.meter.__dict__.update(self.meter.__dict__, calls_per_tool=dict(self.meter.calls_per_tool))
         for name, session in self._sessions.items():
             try:

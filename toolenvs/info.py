@@ -23,8 +23,8 @@ class Info(TypedDict):
     reward_terms: dict[str, float]
     """Named parts of the reward; they sum to it."""
     ending: str | None
-    """Why the episode ended: "answer", "malformed" (both `terminated`), "turns", "calls", "length", "deadline",
-    "infrastructure" (all `truncated`); None while it runs."""
+    """Why the episode ended: "answer", "done" (a tool said that the task is over), "malformed" (all `terminated`),
+    "turns", "calls", "length", "deadline", "infrastructure" (all `truncated`); None while it runs."""
     success: bool | float | None
     """The task's raw correctness, before any shaping (0 to 1 where the judge grades); None while it runs and after an
     infrastructure failure.

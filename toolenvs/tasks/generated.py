@@ -29,7 +29,8 @@ class Problem:
     """What a generator makes of its draws."""
 
     question: str
-    answer: int | str
+    answer: int | str | None
+    """None where only what is done counts, and nothing that is said."""
     aliases: tuple[str, ...] = ()
     """Other answers that are accepted."""
     program: str = ""
@@ -98,7 +99,7 @@ class GeneratedTaskSet:
         return Task(
             id=f"{self.name}/{position}",
             question=problem.question,
-            golds=(str(problem.answer), *problem.aliases),
+            golds=() if problem.answer is None else (str(problem.answer), *problem.aliases),
             source=self._generator,
             extra=({"program": problem.program} if problem.program else {}) | dict(problem.extra),
         )

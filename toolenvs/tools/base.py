@@ -19,6 +19,12 @@ class ToolResult:
     """For programs, never shown to the model."""
     seconds: float = 0.0
     """Wall-clock time of the call."""
+    ended: bool = False
+    """Whether the task is over with this call, for the world that the tool acts on: the episode then ends as `done`."""
+    score: float | None = None
+    """How far that world says that the task is solved, 0 to 1; None where it does not say. The last word counts."""
+    reward: float = 0.0
+    """What that world pays for this call."""
 
 
 class ToolSession(Protocol):
