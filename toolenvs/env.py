@@ -119,7 +119,7 @@ class ToolEnv(gym.Env[str, str]):
         Raises:
             TaskError: no episode is running.
         """
-        return loop.run(self.astep(action))
+        return loop.run_alone(self.astep(action))
 
     async def astep(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """The asynchronous form of `step`."""

@@ -5,6 +5,7 @@ import os
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -29,6 +30,8 @@ class _Kept(threading.local):
 _kept = _Kept()
 _lock = threading.Lock()
 _shared: _Loop | None = None
+alone: ContextVar[bool] = ContextVar("alone", default=False)
+"""Whether the loop of the running task has nothing else to do: what waits may then hold it for a while."""
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -50,6 +53,17 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
             task.cancel()
             mine.loop.run_until_complete(asyncio.wait([task]))
         raise
+
+
+def run_alone(coroutine: Coroutine[Any, Any, T]) -> T:
+    """As `run`, for a coroutine that is one thing after the other: `alone` says so to what it waits for."""
+    if asyncio._get_running_loop() is not None:  # another thread's loop, which others use as well
+        return run(coroutine)
+    token = alone.set(True)
+    try:
+        return run(coroutine)
+    finally:
+        alone.reset(token)
 
 
 def _elsewhere(coroutine: Coroutine[Any, Any, T], running: asyncio.AbstractEventLoop) -> T:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from toolenvs import databases
+from toolenvs import databases, loop
 from toolenvs.databases import Database, worker
 
 FOREVER = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
@@ -120,3 +120,42 @@ def test_the_schema_is_written_once_for_each_budget(base: Database) -> None:
     assert base.described(max_chars=6_000, samples=3) is whole
     assert "7" in whole
     assert "7" not in base.described(max_chars=6_000)
+
+
+def test_a_loop_with_nothing_else_to_do_waits_for_the_answer(base: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_ALONE_MS", 60_000.0)
+    slept = 0
+
+    async def slow(self: worker.Worker, rest: bytes, until_s: float) -> bytearray:
+        nonlocal slept
+        slept += 1
+        return bytearray()
+
+    monkeypatch.setattr(worker.Worker, "_slow", slow)
+    for _ in range(20):
+        assert loop.run_alone(base.aquery("SELECT a FROM t")).rows == ((7,),)
+    assert slept == 0
+    assert not loop.alone.get()
+
+
+@pytest.mark.parametrize("held_ms", [0.0, 1.0, 60_000.0])
+def test_alone_or_not_the_answers_are_the_same(base: Database, monkeypatch: pytest.MonkeyPatch, held_ms: float) -> None:
+    monkeypatch.setattr(worker, "_ALONE_MS", held_ms)
+    limits = base.limits.override(max_sql_bytes=4_000_000)
+    long = f"SELECT a /* {'x' * 3_000_000} */ FROM t"
+    for _ in range(2):
+        assert len(loop.run_alone(base.aquery(LARGE)).rows) == 20_000
+        assert loop.run_alone(base.aquery(long, limits)).rows == ((7,),)
+        assert loop.run_alone(base.aquery(FOREVER, limits.override(timeout_s=0.1))).code == "timeout"
+
+
+def test_a_loop_is_alone_in_its_own_step_only() -> None:
+    async def told() -> bool:
+        return loop.alone.get()
+
+    async def beside() -> bool:
+        return loop.run_alone(told())
+
+    assert loop.run_alone(told())
+    assert not loop.run(told())
+    assert not loop.run(beside())  # on a loop that others use, too

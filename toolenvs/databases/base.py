@@ -1,14 +1,13 @@
 """What every database can do: run one query that only reads, and describe itself."""
 
 import asyncio
-import contextlib
 import functools
 import os
 import re
 import time
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from toolenvs.databases import ddl, wire
@@ -23,6 +22,8 @@ from toolenvs.errors import ConfigError, DatabaseError
 NOW = "2025-01-01 00:00:00"
 """What the clock of a database says by default, in UTC."""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?")
+_MARK = "\ufeff".encode()
+"""Of the order of bytes; it may stand before a text."""
 _SCHEMA_TIMEOUT_S = 60.0
 
 
@@ -118,14 +119,15 @@ class Database(ABC):
             ConfigError: `sql` is no text, or `seed` or `now` cannot be used.
             DatabaseError: the database itself failed, or is closed: never the query's doing.
         """
-        limits = limits or self.limits
-        request, started = self._request(sql, limits, answer, seed, now), time.perf_counter()
-        if isinstance(request, Result):
-            return request
-        outcome: dict[str, Any] = {}
-        with _told(outcome, limits):
-            outcome.update(self._pool.exchange(request, limits.timeout_s + KILL_AFTER_S))
-        return _result(outcome, time.perf_counter() - started)
+        limits, started_s = limits or self.limits, time.perf_counter()
+        frame = self._frame(sql, limits, answer, seed, now)
+        if isinstance(frame, Result):
+            return frame
+        try:
+            outcome = self._pool.exchange(frame, limits.timeout_s + KILL_AFTER_S)
+        except (TimeoutError, Gone) as ended:
+            outcome = _ended(ended, limits)
+        return _result(outcome, started_s)
 
     async def aquery(
         self,
@@ -137,14 +139,15 @@ class Database(ABC):
         now: str | None = None,
     ) -> Result:
         """As `query`. Cancelling kills the query."""
-        limits = limits or self.limits
-        request, started = self._request(sql, limits, answer, seed, now), time.perf_counter()
-        if isinstance(request, Result):
-            return request
-        outcome: dict[str, Any] = {}
-        with _told(outcome, limits):
-            outcome.update(await self._pool.aexchange(request, limits.timeout_s + KILL_AFTER_S))
-        return _result(outcome, time.perf_counter() - started)
+        limits, started_s = limits or self.limits, time.perf_counter()
+        frame = self._frame(sql, limits, answer, seed, now)
+        if isinstance(frame, Result):
+            return frame
+        try:
+            outcome = await self._pool.aexchange(frame, limits.timeout_s + KILL_AFTER_S)
+        except (TimeoutError, Gone) as ended:
+            outcome = _ended(ended, limits)
+        return _result(outcome, started_s)
 
     def schema(self, *, samples: int = 0) -> Schema:
         """Tables and views in order of their names, and up to `samples` values of each column; read once.
@@ -155,7 +158,7 @@ class Database(ABC):
         if samples not in self._schemas:
             timeout_s = _SCHEMA_TIMEOUT_S
             try:
-                answer = self._pool.exchange({"samples": samples, "timeout_s": timeout_s}, timeout_s)
+                answer = self._pool.exchange(wire.encode({"samples": samples, "timeout_s": timeout_s}), timeout_s)
             except (TimeoutError, Gone):
                 raise DatabaseError(f"the schema could not be read within {timeout_s:.0f} s") from None
             if "broken" in answer:
@@ -180,23 +183,21 @@ class Database(ABC):
             self._described[max_chars, samples] = found
         return found
 
-    def _request(
-        self, sql: str, limits: Limits, answer: bool, seed: int | None, now: str | None
-    ) -> wire.Query | Result:
+    def _frame(self, sql: str, limits: Limits, answer: bool, seed: int | None, now: str | None) -> bytes | Result:
         if not isinstance(sql, str):
             raise ConfigError(f"query() takes one text of SQL, not {sql!r:.100}")
         try:
-            size = len(sql.encode())
+            text = sql.encode()
         except UnicodeEncodeError:
             return Result("error", code="syntax", error="the query holds half of a surrogate pair: remove it")
-        if size > limits.max_sql_bytes:
-            told = f"the query is {size:,} bytes long, and at most {limits.max_sql_bytes:,} are read: shorten it"
+        if len(text) > limits.max_sql_bytes:
+            told = f"the query is {len(text):,} bytes long, and at most {limits.max_sql_bytes:,} are read: shorten it"
             return Result("refused", code="too_long", error=told)
-        if "\0" in sql:
+        if b"\0" in text:
             return Result("error", code="syntax", error="the query holds a NUL character: remove it")
         seed = self._seed if seed is None else _seed(seed)
         head = _head(limits, bool(answer), seed, self._now if now is None else _moment(now))
-        return wire.Query(head, sql.removeprefix("\ufeff"))
+        return wire.query(head, text.removeprefix(_MARK))
 
     def close(self) -> None:
         """End the processes; a second call does nothing."""
@@ -225,25 +226,18 @@ def late(limits: Limits) -> dict[str, Any]:
     return {"status": "timeout", "code": "timeout", "error": told}
 
 
-@contextlib.contextmanager
-def _told(outcome: dict[str, Any], limits: Limits) -> Iterator[None]:
-    """Turns the end of the process into an outcome of the query, where it was the query's doing."""
-    try:
-        yield
-    except TimeoutError:
-        outcome.update(late(limits))
-    except Gone as gone:
-        if gone.late:
-            outcome.update(late(limits))
-        elif not gone.from_outside:
-            told = "the query broke the database engine: write it in another way"
-            outcome.update({"status": "error", "code": "crashed", "error": told})
-        else:
-            why = f"signal {gone.signal}" if gone.signal else "by itself"
-            raise DatabaseError(f"the database's process ended ({why}) while a query ran") from None
+def _ended(how: TimeoutError | Gone, limits: Limits) -> dict[str, Any]:
+    """The outcome of a query that ended its process, where it was the query's doing."""
+    if isinstance(how, TimeoutError) or how.late:
+        return late(limits)
+    if not how.from_outside:
+        told = "the query broke the database engine: write it in another way"
+        return {"status": "error", "code": "crashed", "error": told}
+    why = f"signal {how.signal}" if how.signal else "by itself"
+    raise DatabaseError(f"the database's process ended ({why}) while a query ran") from None
 
 
-def _result(answer: dict[str, Any], seconds: float) -> Result:
+def _result(answer: dict[str, Any], started_s: float) -> Result:
     if "broken" in answer:
         raise DatabaseError(answer["broken"])
     return Result(
@@ -256,7 +250,7 @@ def _result(answer: dict[str, Any], seconds: float) -> Result:
         error=answer.get("error"),
         steps=answer.get("steps"),
         repeatable=answer.get("repeatable", True),
-        seconds=seconds,
+        seconds=time.perf_counter() - started_s,
     )
 
 

@@ -15,6 +15,7 @@ from toolenvs.databases import wire
 
 GRACE_S = 0.2
 """After the deadline, for an engine that stops by itself."""
+_PIECE_BYTES = 1 << 16
 
 
 class Engine(Protocol):
@@ -69,13 +70,19 @@ def out_of_memory() -> dict[str, Any]:
 
 def _receive(channel: socket.socket) -> dict[str, Any] | None:
     """The next message; None when the other side has closed."""
+    piece = channel.recv(_PIECE_BYTES)
     received = bytearray()
-    need = wire.HEADER.size
-    while len(received) < need:
-        piece = channel.recv(65_536)
-        if not piece:
-            return None
+    while piece:
+        if not received and len(piece) == _length(piece):  # most come in one piece
+            return wire.decode_request(piece[wire.HEADER.size :])
         received += piece
-        if need == wire.HEADER.size and len(received) >= need:
-            need += wire.HEADER.unpack_from(received)[0]
-    return wire.decode_request(bytes(received[wire.HEADER.size :]))
+        if len(received) == _length(received):
+            return wire.decode_request(bytes(received[wire.HEADER.size :]))
+        piece = channel.recv(_PIECE_BYTES)
+    return None
+
+
+def _length(begun: bytes | bytearray) -> int:
+    """Of a frame, header included, as far as its beginning tells."""
+    size = wire.HEADER.size
+    return size + wire.HEADER.unpack_from(begun)[0] if len(begun) >= size else size + 1

@@ -11,7 +11,6 @@ from collections import deque
 from concurrent.futures import Future
 from typing import Any
 
-from toolenvs.databases.wire import Query
 from toolenvs.databases.worker import Gone, Worker
 from toolenvs.errors import DatabaseError
 
@@ -35,7 +34,7 @@ class Pool:
         self._waiting: deque[Future[Worker | None]] = deque()
         self._closed = False
 
-    def exchange(self, message: dict[str, Any] | Query, timeout_s: float) -> dict[str, Any]:
+    def exchange(self, frame: bytes, timeout_s: float) -> dict[str, Any]:
         """The answer of some process; see `Worker.exchange`. Time spent in waiting for a free one is not counted.
 
         Raises:
@@ -53,16 +52,16 @@ class Pool:
         try:
             worker = self._ready(worker)
             try:
-                return worker.exchange(message, timeout_s)
+                return worker.exchange(frame, timeout_s)
             except Gone as gone:
                 if not gone.from_outside:
                     raise
             worker = Worker(self._first)  # a query leaves nothing, so that it may run again
-            return worker.exchange(message, timeout_s)
+            return worker.exchange(frame, timeout_s)
         finally:
             self._give_back(worker)
 
-    async def aexchange(self, message: dict[str, Any] | Query, timeout_s: float) -> dict[str, Any]:
+    async def aexchange(self, frame: bytes, timeout_s: float) -> dict[str, Any]:
         """As `exchange`."""
         worker = self._place()
         if isinstance(worker, Future):
@@ -77,12 +76,12 @@ class Pool:
             if worker is None or not worker.waits:
                 worker = await asyncio.to_thread(self._ready, worker)
             try:
-                return await worker.aexchange(message, timeout_s)
+                return await worker.aexchange(frame, timeout_s)
             except Gone as gone:
                 if not gone.from_outside:
                     raise
             worker = await asyncio.to_thread(Worker, self._first)
-            return await worker.aexchange(message, timeout_s)
+            return await worker.aexchange(frame, timeout_s)
         finally:
             self._give_back(worker)
 

@@ -7,33 +7,29 @@ import json
 import struct
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 HEADER = struct.Struct("<I")
 
 
-class Query(NamedTuple):
-    """A message that asks for the rows of a query."""
-
-    head: bytes
-    """All but the query itself, from `head`."""
-    sql: str
-    """Without a NUL."""
-
-
 def head(**fields: Any) -> bytes:
-    """The fields of a `Query`, which may be kept for others."""
+    """All of a query but its text, which may be kept for others."""
     return _ENCODER.encode(fields).encode() + b"\0"
 
 
-def encode(message: "dict[str, Any] | Query") -> bytes:
+def query(head: bytes, sql: bytes) -> bytes:
+    """A query, whose text holds no NUL, as a frame."""
+    return HEADER.pack(len(head) + len(sql)) + head + sql
+
+
+def encode(message: dict[str, Any]) -> bytes:
     """A message as a frame."""
-    body = message.head + message.sql.encode() if isinstance(message, Query) else _ENCODER.encode(message).encode()
+    body = _ENCODER.encode(message).encode()
     return HEADER.pack(len(body)) + body
 
 
 def decode_request(body: bytes) -> dict[str, Any]:
-    """As `decode`, where the message may be a `Query`: its fields, and "sql".
+    """As `decode`, where the message may be a `query`: its fields, and "sql".
 
     Raises:
         ValueError: it is neither.
@@ -53,8 +49,13 @@ def decode(body: bytes | bytearray) -> dict[str, Any]:
     Raises:
         ValueError: it is none.
     """
-    tagged = b'{"~' in body  # only then: the hook costs more than the rest
-    message = json.loads(body, object_hook=_untagged if tagged else None)
+    text = body.decode()
+    if '{"~' in text:  # only then: the hook costs more than the rest
+        message = json.loads(text, object_hook=_untagged)
+    else:
+        message, end = _DECODER.raw_decode(text)
+        if end != len(text):
+            raise ValueError("a frame that goes on behind its message")
     if not isinstance(message, dict):
         raise ValueError("a frame that holds no message")
     return message
@@ -70,6 +71,7 @@ def _tagged(value: object) -> dict[str, str]:
 
 _ENCODER = json.JSONEncoder(default=_tagged, separators=(",", ":"), check_circular=False)
 """Kept, since json.dumps() would make one for each message."""
+_DECODER = json.JSONDecoder()
 
 
 def _untagged(value: dict[str, Any]) -> Any:

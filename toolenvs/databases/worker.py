@@ -13,12 +13,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+from toolenvs import loop
 from toolenvs.databases import wire
 from toolenvs.errors import ConfigError, DatabaseError, MissingExtraError
 
 KILL_AFTER_S = 0.25
 """After a deadline; the process's own timer, which is earlier, is there for when this one cannot."""
 START_TIMEOUT_S = 60.0
+_ALONE_MS = 5.0
+"""How long an event loop that has nothing else to do is held for an answer."""
 _QUICK_S = 0.0003
 """How long an event loop is held for an answer, before it is told to watch for it: that alone takes a third as long."""
 _LASTING_S = 0.002
@@ -58,6 +61,14 @@ class Gone(Exception):
         return not self.late and self.signal not in _BROKEN_BY_QUERY
 
 
+def _wait_to_write(channel: socket.socket, until_s: float) -> None:
+    room = select.poll()
+    room.register(channel, select.POLLOUT)
+    left_s = until_s - time.monotonic()
+    if left_s <= 0 or not room.poll(1000 * left_s):
+        raise TimeoutError
+
+
 class Worker:
     """A process with one opened database. One exchange at a time: the pool sees to that."""
 
@@ -86,12 +97,12 @@ class Worker:
         finally:
             theirs.close()
         self.channel.setblocking(False)
-        self._ready = select.poll()
-        self._ready.register(self.channel)
+        self._answers = select.poll()
+        self._answers.register(self.channel, select.POLLIN)
         self._received = bytearray()
         self._quick = True
         try:
-            answer = self.exchange(first, START_TIMEOUT_S)
+            answer = self.exchange(wire.encode(first), START_TIMEOUT_S)
         except TimeoutError:
             raise DatabaseError(f"the database did not open within {START_TIMEOUT_S:.0f} s") from None
         except Gone as gone:
@@ -107,22 +118,28 @@ class Worker:
                 )
             raise (ConfigError if answer["kind"] == "ConfigError" else DatabaseError)(answer["failed"])
 
-    def exchange(self, message: dict[str, Any] | wire.Query, timeout_s: float) -> dict[str, Any]:
-        """The answer to a message; the process is gone after any error.
+    def exchange(self, frame: bytes, timeout_s: float) -> dict[str, Any]:
+        """The answer to a message, which is encoded already; the process is gone after any error.
 
         Raises:
             TimeoutError: there was none in time.
             Gone: the process ended.
         """
-        until = time.monotonic() + timeout_s
+        until_s = time.monotonic() + timeout_s
+        body: bytes | bytearray | None = None
         try:
-            rest = self._begun(wire.encode(message))
-            while rest:
-                self._wait(select.POLLOUT, until)
-                rest = self._begun(rest)
-            while (body := self._frame()) is None:
-                self._wait(select.POLLIN, until)
-                self._feed(self.channel.recv(_PIECE_BYTES))
+            rest = self._begun(frame)
+            if not rest:
+                body = self._at_once(1000 * timeout_s)
+            if body is None:
+                while rest:
+                    _wait_to_write(self.channel, until_s)
+                    rest = self._begun(rest)
+                while (body := self._frame()) is None:
+                    left_s = until_s - time.monotonic()
+                    if left_s <= 0 or not self._answers.poll(1000 * left_s):
+                        raise TimeoutError
+                    self._feed(self.channel.recv(_PIECE_BYTES))
         except TimeoutError:
             self._drop()
             raise
@@ -133,15 +150,21 @@ class Worker:
             raise
         return wire.decode(body)
 
-    async def aexchange(self, message: dict[str, Any] | wire.Query, timeout_s: float) -> dict[str, Any]:
+    async def aexchange(self, frame: bytes, timeout_s: float) -> dict[str, Any]:
         """As `exchange`; cancelling kills the process."""
         started_s = time.monotonic()
+        body: bytes | bytearray | None = None
         try:
-            rest = self._begun(wire.encode(message))
-            await asyncio.sleep(0)  # others have their turn, and may ask as well, before this holds the loop
-            if not rest and self._quick and self._soon():
-                self._feed(self.channel.recv(_PIECE_BYTES))
-            if (body := self._frame()) is None:
+            rest = self._begun(frame)
+            if loop.alone.get():
+                if not rest:
+                    body = self._at_once(min(_ALONE_MS, 1000 * timeout_s))
+            else:
+                await asyncio.sleep(0)  # others have their turn, and may ask as well, before this holds the loop
+                if not rest and self._quick and self._soon():
+                    self._feed(self.channel.recv(_PIECE_BYTES))
+                    body = self._frame()
+            if body is None:
                 body = await self._slow(rest, started_s + timeout_s)
         except TimeoutError:
             self._drop()
@@ -156,13 +179,23 @@ class Worker:
 
     async def _slow(self, rest: bytes, until_s: float) -> bytearray:
         """The answer, with the event loop free for others."""
-        loop = asyncio.get_running_loop()
+        running = asyncio.get_running_loop()
         async with asyncio.timeout(until_s - time.monotonic()):
             if rest:
-                await loop.sock_sendall(self.channel, rest)
+                await running.sock_sendall(self.channel, rest)
             while (body := self._frame()) is None:
-                self._feed(await loop.sock_recv(self.channel, _PIECE_BYTES))
+                self._feed(await running.sock_recv(self.channel, _PIECE_BYTES))
         return body
+
+    def _at_once(self, timeout_ms: float) -> bytes | None:
+        """The answer, where it comes in time and in one piece; what came of it is kept otherwise."""
+        if not self._answers.poll(timeout_ms):
+            return None
+        piece = self.channel.recv(_PIECE_BYTES)
+        if len(piece) > wire.HEADER.size and len(piece) == wire.HEADER.size + wire.HEADER.unpack_from(piece)[0]:
+            return piece[wire.HEADER.size :]
+        self._feed(piece)
+        return None
 
     def _begun(self, frame: bytes) -> bytes:
         """Send what the socket takes at once; the rest of it."""
@@ -170,12 +203,6 @@ class Worker:
             return frame[self.channel.send(frame) :]
         except BlockingIOError:
             return frame
-
-    def _wait(self, event: int, until_s: float) -> None:
-        left_s = until_s - time.monotonic()
-        self._ready.modify(self.channel, event)
-        if left_s <= 0 or not self._ready.poll(1000 * left_s):
-            raise TimeoutError
 
     def _soon(self) -> bool:
         """Whether something comes in a moment; one that poll() would round up to a millisecond."""
@@ -203,7 +230,7 @@ class Worker:
     @property
     def waits(self) -> bool:
         """Whether it runs and owes nothing: one that has ended, or says what nobody asked, can be read from."""
-        return self.channel.fileno() >= 0 and not self._ready.poll(0)
+        return self.channel.fileno() >= 0 and not self._answers.poll(0)
 
     @property
     def alive(self) -> bool:

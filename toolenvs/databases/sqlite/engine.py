@@ -84,6 +84,7 @@ class SqliteEngine:
         self._names = {"table": tables, "column": [c["name"] for t in self._schema for c in t["columns"]]}
         self._names["function"] = sorted(rules.FUNCTIONS)
         self._ticks, self._max_steps, self._until, self._met = 0, 0, 0.0, ""
+        self._max_value_bytes = 0
 
     def _tick(self) -> int:
         self._ticks += 1
@@ -117,7 +118,9 @@ class SqliteEngine:
         no = _refusal(lexed, request["answer"])
         if no is not None:
             return no
-        self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, request["max_value_bytes"])
+        if request["max_value_bytes"] != self._max_value_bytes:
+            self._max_value_bytes = request["max_value_bytes"]
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, self._max_value_bytes)
         self._functions.start(request["seed"], request["now"], request["max_value_bytes"])
         self._ticks, self._met, self._authorizer.refused = 0, "", None
         self._max_steps, self._until = request["max_steps"], time.monotonic() + request["timeout_s"]

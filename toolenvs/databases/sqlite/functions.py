@@ -54,8 +54,10 @@ class Functions:
             self.now = now
             self._call.cache_clear()
             self._moments.clear()
-        self._seed, self._seeded, self.max_bytes, self.calls, self.problem = seed, False, max_bytes, 0, None
-        self._native.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max_bytes)
+        if max_bytes != self.max_bytes:
+            self.max_bytes = max_bytes
+            self._native.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max_bytes)
+        self._seed, self._seeded, self.calls, self.problem = seed, False, 0, None
 
     def _override(
         self,

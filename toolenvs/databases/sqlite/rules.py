@@ -48,12 +48,18 @@ _ACTIONS = {
 }
 
 
+_KEPT = 4_096
+
+
 class Authorizer:
     """Asked by SQLite about everything that a statement would do, while it compiles it."""
 
     def __init__(self, tables: Iterable[str]) -> None:
         """`tables`: the names of those of the file, views included."""
         self._tables = EPONYMOUS | CATALOGUE | {name.lower() for name in tables}
+        self._known: set[tuple[int, str | None, str | None]] = {
+            (action, None, None) for action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE)
+        }
         self.refused: str | None = None
         """What was refused since this was last set to None."""
 
@@ -61,6 +67,9 @@ class Authorizer:
         self, action: int, first: str | None, second: str | None, database: str | None, trigger: str | None
     ) -> int:
         """SQLite's question; its answer."""
+        question = (action, first, second)
+        if question in self._known:
+            return sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_READ:
             name = (first or "").lower()  # without a column it may be that of a common table expression
             allowed = name in self._tables or (second == "" and not name.startswith(("pragma_", "sqlite_")))
@@ -69,7 +78,7 @@ class Authorizer:
             allowed = (second or "").lower() in FUNCTIONS
             what = f"the function {second}()"
         elif action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE):
-            return sqlite3.SQLITE_OK
+            allowed, what = True, ""
         elif action == sqlite3.SQLITE_PRAGMA:
             allowed = (first or "").lower() in PRAGMAS
             what = f"PRAGMA {first}"
@@ -78,6 +87,8 @@ class Authorizer:
             if action == sqlite3.SQLITE_UPDATE and first == "sqlite_master":  # a table of the engine declares itself
                 what = "a table of the engine's own state"
         if allowed:
+            if second and len(self._known) < _KEPT:  # of a table, whose names are few, or a function
+                self._known.add(question)
             return sqlite3.SQLITE_OK
         if self.refused is None:
             self.refused = what
