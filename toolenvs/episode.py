@@ -20,7 +20,7 @@ from toolenvs.protocols.markers import neutralize
 from toolenvs.rewards.moment import Moment
 from toolenvs.rewards.verdict import Verdict
 from toolenvs.tasks.task import Task
-from toolenvs.tools.base import ToolResult, ToolSession
+from toolenvs.tools.base import Piece, ToolResult, ToolSession
 from toolenvs.transcript import Author, Segment, Transcript
 
 TERMINATED = frozenset({"answer", "done", "malformed"})
@@ -107,6 +107,9 @@ class Episode:
         self._results: list[ToolResult] = []
         self._before = 0
         self._said: list[str] = []
+        self.reading = False
+        """True where the next turn only reads what a tool gave; see `reading_stop` of the page's protocol."""
+        self._unread: list[tuple[Observation, str | None]] = []
 
     @property
     def prompt(self) -> str:
@@ -123,6 +126,8 @@ class Episode:
     @property
     def stop(self) -> tuple[str, ...]:
         """Stop strings of the next generation; none once calls are spent and the page says `free_text`."""
+        if self.reading:
+            return (self.blueprint.page.protocol.reading_stop,)
         return () if self._writes_on else self.blueprint.protocol.stop
 
     @property
@@ -138,8 +143,9 @@ class Episode:
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """The conversation so far in chat form."""
-        parts = [(segment.author, segment.text) for segment in self.transcript.segments[1:]]
+        """The conversation in chat form, as the policy reads it now."""
+        shown = self.transcript.read(self.meter.turns + 1)
+        parts = [(segment.author, segment.text) for segment in shown.segments[1:]]
         return self.blueprint.protocol.messages(self.prompt_messages, parts)
 
     def usage(self) -> dict[str, Usage]:
@@ -198,11 +204,23 @@ class Episode:
             return await self._finish(written, ending="length", reply=reply)
         if self.meter.overdue:
             return await self._finish(written, ending="deadline", reply=reply)
+        if self.reading:
+            return await self._read_on(written, closed=exact or self.stop[0] in action)
         if reply.dropped_stop and not exact and self.stop:
             written.append(Segment(Author.HARNESS, reply.dropped_stop, self.meter.turns))
         elif reply.dropped_stop:  # a call or an answer that is open at the end of an exact turn was never made
             reply = Reply(forged=reply.forged)
         return await self._answer_turn(written, reply)
+
+    async def _read_on(self, written: list[Segment], *, closed: bool) -> Turn:
+        """A turn that only read: show the next piece of what the tool gave, or let the policy act."""
+        if not closed:
+            written.append(Segment(Author.HARNESS, self.stop[0], self.meter.turns))
+        if not self._unread:
+            self.reading = False
+            return await self._observe(written, self._nothing, ())
+        observation, kept = self._unread.pop(0)
+        return await self._observe(written, observation, (), author=Author.TOOL, kept=kept)
 
     async def _answer_turn(self, written: list[Segment], reply: Reply) -> Turn:
         """Decide what the policy's turn leads to."""
@@ -253,11 +271,14 @@ class Episode:
                 tool=call.tool, arguments=call.arguments, result="", status="infrastructure", seconds=seconds
             )
             return await self._finish(written, ending="infrastructure", calls=(made,), fault=fault)
-        observation = self._wrap(call, result.text)
+        self.reading = bool(self.blueprint.page.protocol.reading_stop)
+        pieces = (self.reading and result.pieces) or (Piece(result.text),)
+        shown = [self._piece(call, piece) for piece in pieces]
+        (observation, kept), self._unread = shown[0], shown[1:]
         made = ToolCall(
             tool=call.tool,
             arguments=call.arguments,
-            result=observation.content,
+            result="".join(observation.content for observation, _ in shown),
             status=result.status,
             seconds=time.perf_counter() - started_s,
             files=result.data.get("files", {}),
@@ -268,13 +289,14 @@ class Episode:
             return await self._finish(written, ending="done", calls=(made,))
         if limits.when_spent == "truncate" and self.meter.calls_spent(call.tool):
             return await self._finish(written, ending="calls", calls=(made,))
-        return await self._observe(written, observation, (made,))
+        return await self._observe(written, observation, (made,), author=Author.TOOL, kept=kept)
 
     async def _run(self, call: Call) -> ToolResult:
         session = self._sessions.get(call.tool)
         if session is None:
             tool = self.blueprint.tools[call.tool]
-            session = self._sessions[call.tool] = await tool.open(self.task, seed=self.seed, progress=self.progress)
+            session = await tool.open(self.task, seed=self.seed, progress=self.progress)
+            self._keep(call.tool, session)
         self._called.append(call)
         limits, remaining_s = self.meter.limits, None
         if limits.deadline_s is not None:
@@ -292,13 +314,24 @@ class Episode:
             raise InfrastructureError(f"the tool {call.tool!r} gave {result!r:.80}, not a ToolResult with text")
         return result
 
+    def _keep(self, name: str, session: ToolSession) -> None:
+        """Keep a tool's session; one that builds on what another tool found is shown where they all are."""
+        self._sessions[name] = session
+        if hasattr(session, "sessions"):
+            session.sessions = self._sessions
+
+    @property
+    def _nothing(self) -> Observation | str:
+        """What stands where the policy just goes on: where a turn is a message of its own, the next one's header."""
+        return self.blueprint.protocol.observation(None, "") if self.blueprint.protocol.turn_end else "\n"
+
     def _malformed_observation(self, reason: str) -> Observation | str:
         """What answers a malformed call: wrapped feedback, or bare text of the harness."""
         page, protocol = self.blueprint.page.protocol, self.blueprint.protocol
         if page.malformed == "empty":
             return self._wrap(None, page.malformed_text)
-        if page.malformed == "ignore":  # where a turn is a message of its own, the next one needs its header
-            return protocol.observation(None, "") if protocol.turn_end else "\n"
+        if page.malformed == "ignore":
+            return self._nothing
         reminder = protocol.reminder(neutralize(reason, self.blueprint.markers))
         return protocol.observation(None, reminder) if protocol.turn_end else reminder
 
@@ -317,6 +350,14 @@ class Episode:
             text = cut(text, max(room - len(limits.ellipsis), 0), limits.keep, limits.ellipsis)
         return blueprint.protocol.observation(call, text)
 
+    def _piece(self, call: Call, piece: Piece) -> tuple[Observation, str | None]:
+        """A piece as it is shown, and what is kept of it."""
+        observation = self._wrap(call, piece.text)
+        if piece.kept is None:
+            return observation, None
+        kept = neutralize(self.blueprint.fit(piece.kept), self.blueprint.markers)
+        return observation, None if kept == observation.content else kept
+
     def _count_neutral(self, text: str) -> int:
         return self.blueprint.count(neutralize(text, self.blueprint.markers))
 
@@ -327,9 +368,10 @@ class Episode:
         calls: tuple[ToolCall, ...],
         *,
         malformed: bool = False,
-        author: Author = Author.TOOL,
+        author: Author = Author.HARNESS,
+        kept: str | None = None,
     ) -> Turn:
-        """Append feedback and go on, or end where a budget has no room for it; `author` is of what answers a call."""
+        """Append feedback of `author`, of which `kept` stays, and go on; or end where a budget has no room for it."""
         turn, protocol, limits = self.meter.turns, self.blueprint.protocol, self.meter.limits
         if self.meter.turns_spent and limits.when_spent in ("end", "truncate"):
             return await self._finish(written, ending="turns", calls=calls, malformed=malformed)
@@ -337,22 +379,26 @@ class Episode:
         note = limits.notice.replace("{what}", "turns") if self._last_turn_is_noticed else self._turns_left
         if protocol.turn_end and not (written and written[-1].text.rstrip("\n").endswith(protocol.turn_end)):
             feedback.append(Segment(Author.HARNESS, protocol.turn_end, turn))
-        author = author if calls else Author.HARNESS
         if isinstance(observation, str):
             parts = [(Author.HARNESS, observation + (note and note + "\n"), False)]
         else:
             parts = [(author, observation.opening, False), (author, observation.content, True)]
             parts += [(Author.HARNESS, note and "\n" + note, False), (author, observation.closing, False)]
-        feedback += [Segment(by, text, turn, verbatim=verbatim) for by, text, verbatim in parts if text]
+        feedback += [
+            Segment(by, text, turn, verbatim=verbatim, kept=kept if verbatim else None)
+            for by, text, verbatim in parts
+            if text
+        ]
         text = "".join(segment.text for segment in feedback)
         shown = "".join(segment.text for segment in (*written, *feedback) if segment.author is not Author.POLICY)
         count = self.blueprint.count  # as a rollout encodes: each by itself
-        tokens = sum(count(segment.text, verbatim=segment.verbatim) for segment in feedback)
+        tokens = sum(count(segment.text, verbatim=segment.verbatim) for segment in feedback) - self._forgotten_tokens()
         if not self._fits(tokens) or len(shown) > self.blueprint.page.spaces.observation_length:
             return await self._finish(written, ending="length", calls=calls, malformed=malformed)
         self._spend(text, tokens)
         self.meter.observation_chars = len(text)
         self.meter.grace = self.meter.turns_spent
+        self.reading = self.reading and not self.meter.grace  # the last generation is for the answer
         added, before = (*written, *feedback), self.transcript
         self.transcript = before.append(added)
         try:
@@ -447,6 +493,12 @@ class Episode:
             given is None or self.meter.prompt_tokens + used <= given
         )
 
+    def _forgotten_tokens(self) -> int:
+        """Tokens that the next turn reads less than this one, since what this one read is forgotten."""
+        turn, count = self.meter.turns, self.blueprint.count
+        gone = [s for s in self.transcript.segments if s.kept is not None and s.turn == turn - 1]
+        return sum(count(s.text, verbatim=s.verbatim) - count(s.kept or "", verbatim=s.verbatim) for s in gone)
+
     def _too_long(self) -> bool:
         limits, meter = self.meter.limits, self.meter
         turn, response = limits.max_turn_tokens, limits.max_response_tokens
@@ -476,25 +528,26 @@ class Episode:
         copy = Episode(self.blueprint, self.task, seed=self.seed, progress=self.progress)
         copy.transcript, copy.ending, copy.verdict = self.transcript, self.ending, self.verdict
         copy._answer, copy._called, copy._said = self._answer, self._called[:], self._said[:]
+        copy.reading, copy._unread = self.reading, self._unread[:]
         copy._results, copy._before = self._results[:], self._before
         copy.meter.__dict__.update(self.meter.__dict__, calls_per_tool=dict(self.meter.calls_per_tool))
         for name, session in self._sessions.items():
             try:
-                copy._sessions[name] = await session.fork()
+                copy._keep(name, await session.fork())
             except ForkError as error:
                 warnings.warn(f"{name} cannot be copied ({error}); its calls are run again", stacklevel=2)
-                copy._sessions[name] = await self._rerun(name)
+                await copy._rerun(name)
         return copy
 
-    async def _rerun(self, name: str) -> ToolSession:
+    async def _rerun(self, name: str) -> None:
         session = await self.blueprint.tools[name].open(self.task, seed=self.seed, progress=self.progress)
+        self._keep(name, session)
         for call in self._called:
             if call.tool == name:
                 try:
                     await session.call(call.arguments)
                 except ToolError:
                     continue  # it failed the first time too
-        return session
 
     async def close(self) -> None:
         """Close the tools' sessions. Closing twice is allowed."""

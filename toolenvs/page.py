@@ -54,6 +54,9 @@ class ProtocolTable:
     """The observation of `empty`."""
     no_call: Literal["answer", "malformed"] = "answer"
     """What a turn without call and without answer is: the policy's final reply, or a malformed call."""
+    reading_stop: str = ""
+    """What ends the turn behind a tool's result, in which the policy only reads and nothing is called: "</think>"
+    (ASearcher). A long result comes in pieces then, each read by itself. "" where any turn may call."""
     options: Table = field(default_factory=dict)
     """Filled from the further keys."""
 

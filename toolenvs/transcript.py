@@ -5,7 +5,7 @@ part is appended and never derived from the text afterwards.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from toolenvs.errors import TranscriptError
@@ -37,10 +37,16 @@ class Segment:
     prefix. Has no meaning for other authors."""
     verbatim: bool = False
     """True for text from outside (a program's output, a page): no string in it is ever encoded as a special token."""
+    kept: str | None = None
+    """What stands in its place once the turn after it has read it: ASearcher's read-then-forget. None for all of it."""
 
     def __post_init__(self) -> None:
         if not self.text:
             raise TranscriptError(f"empty {self.author} segment at turn {self.turn}: leave it out instead")
+
+    def read(self, turn: int) -> str:
+        """What the policy reads of it when it writes `turn`."""
+        return self.text if self.kept is None or turn <= self.turn + 1 else self.kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,15 @@ class Transcript:
                 raise TranscriptError(f"the prompt belongs to turn 0, not to turn {segment.turn}")
             turn = segment.turn
         return Transcript(self.segments + added)
+
+    def read(self, turn: int) -> "Transcript":
+        """What the policy reads, or would read, when it writes `turn`: of what was forgotten stands what is kept."""
+        if all(segment.kept is None for segment in self.segments):
+            return self
+        shown = [(segment, segment.read(turn)) for segment in self.segments]
+        return Transcript(
+            tuple(segment if text == segment.text else replace(segment, text=text) for segment, text in shown if text)
+        )
 
     @property
     def turn(self) -> int:

@@ -64,6 +64,8 @@ class Oracle:
         Raises:
             TaskError: the task carries none of them.
         """
+        if request.reading:
+            return Action(text=request.stop[0])
         task = request.task
         program, queries = task.extra.get("program"), task.extra.get("calls", task.extra.get("queries"))
         if isinstance(program, str):
@@ -75,12 +77,12 @@ class Oracle:
                 f"task {task.id!r} carries no extra['program'], extra['queries'] or extra['calls']: "
                 "the oracle needs one of them"
             )
-        if self._solution is not None and request.turn > len(queries if self._protocol.targets else ()):
+        if self._solution is not None and request.calls >= len(queries if self._protocol.targets else ()):
             return Action(text=self._solution(task))
         if not self._protocol.targets:  # nothing can be called
             return Action(text=self._protocol.write_answer(task.gold))
-        if request.turn <= len(queries):
-            return Action(text=self._call(queries[request.turn - 1]))
+        if request.calls < len(queries):
+            return Action(text=self._call(queries[request.calls]))
         found = not queries or task.gold in request.last_result
         answer = task.extra.get("proposal", task.gold)  # a question, where the gold is what one is written for
         return Action(text=self._protocol.write_answer(answer if found else "unknown"))

@@ -18,11 +18,15 @@ class Request:
     turn: int
     """Number of the turn, from 1."""
     text: str
-    """The whole transcript."""
+    """The whole transcript, as the policy reads it now."""
     messages: list[dict[str, str]]
     """The same in chat form."""
     last_result: str
     """Result of the last tool call; "" where there is none."""
+    calls: int = 0
+    """Tool calls so far."""
+    reading: bool = False
+    """Whether the turn only reads what a tool gave, and nothing in it is called."""
     ids: Sequence[int] | None
     """The same in tokens, where the rollout knows a tokenizer."""
     stop: tuple[str, ...]

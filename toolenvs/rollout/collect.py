@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from toolenvs.blueprint import Blueprint
+from toolenvs.codec import TokenCodec
 from toolenvs.episode import Episode, Turn
 from toolenvs.errors import InfrastructureError
 from toolenvs.rollout.agent import Action, Agent, Request
 from toolenvs.rollout.trajectory import MAX_FILES_BYTES, CallRecord, Trajectory
 from toolenvs.tasks.task import Task
-from toolenvs.tokens import TokenTranscript, cut_at_stop
-from toolenvs.transcript import Author
+from toolenvs.tokens import Mask, TokenTranscript, cut_at_stop
+from toolenvs.transcript import Author, Segment
 
 _SEED_STEP = 1_000_003  # a prime, so that turns and episodes do not meet in one seed
 
@@ -106,11 +107,25 @@ async def run_episode(
 
 
 @dataclass(slots=True)
+class _Appended:
+    """Tokens of one append, as the policy reads them now."""
+
+    author: Author
+    turn: int
+    ids: Sequence[int]
+    version: int = 0
+    kept: Sequence[int] | None = None
+    """What stands in their place once they were read; None for all of them."""
+
+
+@dataclass(slots=True)
 class _Record:
     """What is known of a running episode."""
 
     episode: Episode
     tokens: TokenTranscript = field(default_factory=TokenTranscript)
+    earlier: list[TokenTranscript] = field(default_factory=list)
+    appended: list[_Appended] = field(default_factory=list)
     rewards: list[float] = field(default_factory=list)
     terms: dict[str, float] = field(default_factory=dict)
     calls: list[CallRecord] = field(default_factory=list)
@@ -124,18 +139,49 @@ class _Record:
         if codec is None:
             self.tokenized = False
         else:
-            self.tokens.append_environment(codec.encode(self.episode.prompt), Author.PROMPT, 0)
+            self.append(Segment(Author.PROMPT, self.episode.prompt), codec)
+
+    def append(self, segment: Segment, codec: TokenCodec) -> None:
+        """Encode what the policy did not write, once."""
+        ids = codec.encode(segment.text, verbatim=segment.verbatim)
+        kept = None if segment.kept is None else codec.encode(segment.kept, verbatim=segment.verbatim)
+        self.tokens.append_environment(ids, segment.author, segment.turn)
+        self.appended.append(_Appended(segment.author, segment.turn, ids, kept=kept))
+
+    def forget(self, turn: int) -> None:
+        """Begin a new sequence where the policy no longer reads all that it read before it wrote the last turn.
+
+        What it wrote until then stands in it as context: it was sampled behind other tokens, and is trained on there.
+        """
+        forgotten = [part for part in self.appended if part.kept is not None and turn > part.turn + 1]
+        if not forgotten:
+            return
+        for part in forgotten:
+            part.ids, part.kept = part.kept or (), None
+        if Mask.POLICY in self.tokens.mask:
+            self.earlier.append(self.tokens)
+        self.tokens = TokenTranscript()
+        for part in self.appended:
+            if part.author is Author.POLICY:
+                size = len(part.ids)
+                context = [(0, size)]
+                self.tokens.append_policy(part.ids, [0.0] * size, part.turn, unscored=context, version=part.version)
+            else:
+                self.tokens.append_environment(part.ids, part.author, part.turn)
 
     def request(self, key: str, seed: int) -> Request:
         episode = self.episode
         turn = episode.meter.turns + 1
+        self.forget(turn)
         return Request(
             key=key,
             task=episode.task,
             turn=turn,
-            text=episode.transcript.text,
+            text=episode.transcript.read(turn).text,
             messages=episode.messages,
             last_result=self.calls[-1].result if self.calls else "",
+            calls=len(self.calls),
+            reading=episode.reading,
             ids=self.tokens.context() if self.tokenized else None,
             stop=episode.stop,
             max_new_tokens=episode.meter.tokens_left(),
@@ -155,10 +201,10 @@ class _Record:
         number = self.episode.meter.turns
         unscored = _unscored_tokens(turn, ids, codec.decode)
         self.tokens.append_policy(ids, action.logprobs[:kept], number, unscored=unscored, version=action.version)
+        self.appended.append(_Appended(Author.POLICY, number, ids, action.version))
         for segment in turn.segments:
             if segment.author is not Author.POLICY:
-                encoded = codec.encode(segment.text, verbatim=segment.verbatim)
-                self.tokens.append_environment(encoded, segment.author, number)
+                self.append(segment, codec)
         return turn
 
     def add(self, turn: Turn) -> None:
@@ -200,6 +246,7 @@ class _Record:
             seed=episode.seed,
             transcript=episode.transcript,
             tokens=self.tokens if self.tokenized else None,
+            earlier=tuple(self.earlier) if self.tokenized else (),
             turn_rewards=tuple(self.rewards),
             reward_terms=self.terms,
             ending=ending,
@@ -211,9 +258,7 @@ class _Record:
         )
 
 
-def _unscored_tokens(
-    turn: Turn, ids: Sequence[int], decode: Callable[[Sequence[int]], str]
-) -> list[tuple[int, int]]:
+def _unscored_tokens(turn: Turn, ids: Sequence[int], decode: Callable[[Sequence[int]], str]) -> list[tuple[int, int]]:
     """Token ranges that overlap the policy's unscored segments."""
     own = [segment for segment in turn.segments if segment.author is Author.POLICY]
     text, ranges, end = "".join(segment.text for segment in own), [], 0

@@ -53,7 +53,7 @@ class Trajectory:
     seed: int
     transcript: Transcript
     tokens: TokenTranscript | None
-    """None where the rollout knew no tokenizer."""
+    """None where the rollout knew no tokenizer. As the policy read them last, where its page lets it forget."""
     turn_rewards: tuple[float, ...]
     """Reward of turn 1, 2, ..."""
     reward_terms: dict[str, float]
@@ -62,6 +62,8 @@ class Trajectory:
     success: float | None
     """The task's raw correctness; None after an infrastructure failure."""
     fault: str | None = None
+    earlier: tuple[TokenTranscript, ...] = ()
+    """As it had read them before something was forgotten: a sequence for each time that this happened."""
     calls: tuple[CallRecord, ...] = ()
     usage: dict[str, float] = field(default_factory=dict)
     """What each budget had used."""
@@ -74,6 +76,14 @@ class Trajectory:
         return float(sum(self.turn_rewards))
 
     @property
+    def sequences(self) -> tuple[TokenTranscript, ...]:
+        """What is trained on, in order: one sequence, and one more for each time that something was forgotten.
+
+        Each token that was sampled and is scored has mask 1 in one of them, behind what was read when it was sampled.
+        """
+        return () if self.tokens is None else (*self.earlier, self.tokens)
+
+    @property
     def failed(self) -> bool:
         """True where infrastructure failed, so that nothing may be learned from it."""
         return self.ending == "infrastructure"
@@ -82,8 +92,13 @@ class Trajectory:
         """Plain values for a line of JSON."""
         data = {name: getattr(self, name) for name in _PLAIN}
         data["golds"], data["turn_rewards"] = list(self.golds), list(self.turn_rewards)
-        data["transcript"] = [[s.author.value, s.text, s.turn, s.scored, s.verbatim] for s in self.transcript.segments]
+        data["transcript"] = [
+            [s.author.value, s.text, s.turn, s.scored, s.verbatim, *([] if s.kept is None else [s.kept])]
+            for s in self.transcript.segments
+        ]
         data["tokens"] = self.tokens.to_json() if self.tokens else None
+        if self.earlier:
+            data["earlier"] = [tokens.to_json() for tokens in self.earlier]
         data["calls"] = [call.to_json() for call in self.calls]
         return data
 
@@ -96,14 +111,12 @@ class Trajectory:
         """
         plain = {name: data[name] for name in _PLAIN if name in data}
         plain["golds"], plain["turn_rewards"] = tuple(data["golds"]), tuple(data["turn_rewards"])
-        segments = [
-            Segment(Author(author), text, turn, scored, verbatim)
-            for author, text, turn, scored, verbatim in data["transcript"]
-        ]
+        segments = [Segment(Author(author), *rest) for author, *rest in data["transcript"]]
         return cls(
             **plain,
             transcript=Transcript().append(segments),
             tokens=TokenTranscript.from_json(data["tokens"]) if data["tokens"] else None,
+            earlier=tuple(map(TokenTranscript.from_json, data.get("earlier", ()))),
             calls=tuple(map(CallRecord.from_json, data["calls"])),
         )
 

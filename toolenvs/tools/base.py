@@ -7,6 +7,15 @@ from typing import Any, ClassVar, Protocol
 from toolenvs.tasks.task import Task
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a result that is read in a turn of its own."""
+
+    text: str
+    kept: str | None = None
+    """What stays of it for later turns, once it was read; None for all of it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
     """What one call gave."""
@@ -17,6 +26,8 @@ class ToolResult:
     """"ok", or a word of the tool's own for what went wrong ("error", "timeout", "memory", ...)."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """For programs, never shown to the model."""
+    pieces: tuple[Piece, ...] = ()
+    """Shown one after another in place of `text`, where the page has turns of reading (`protocol.reading_stop`)."""
     seconds: float = 0.0
     """Wall-clock time of the call."""
     ended: bool = False
@@ -28,7 +39,11 @@ class ToolResult:
 
 
 class ToolSession(Protocol):
-    """A tool as one episode uses it. Sessions of one episode are called one after another."""
+    """A tool as one episode uses it. Sessions of one episode are called one after another.
+
+    A session with an attribute `sessions` finds there all of its episode's sessions, by the page's key of each tool, as
+    far as they were called: a reader of pages looks there for what the search has found.
+    """
 
     async def call(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Run one call.
