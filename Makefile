@@ -16,10 +16,12 @@ search-demo: $(VENV)/.installed
 sql-demo: $(VENV)/.installed
 	$(BIN)/python baselines/sql_demo.py --output runs/sql_demo
 
-# The sandbox by itself: its tests count what is left on the machine.
+# Those that count what is left on the machine, or what it costs, by themselves.
+ALONE := tests/sandbox/test_leftovers.py tests/sandbox/test_costs.py
+
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest tests/sandbox
-	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore tests/sandbox
+	$(BIN)/python -m pytest $(ALONE)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup $(addprefix --ignore ,$(ALONE))
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

@@ -38,6 +38,13 @@ _CORPUS = [
 _SPECIAL = [AddedToken(text, special=True) for text in ("<|endoftext|>", "<|im_start|>", "<|im_end|>")]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With `-n` the tests of a file share a process and its fixtures, and those of the docker sandbox an engine."""
+    docker = Path(__file__).parent / "sandbox" / "docker"
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group("docker" if docker in item.path.parents else str(item.path)))
+
+
 def byte_level() -> Tokenizer:
     """Byte-level BPE, as GPT-2, Llama 3 and Qwen use."""
     tokenizer = Tokenizer(models.BPE())
