@@ -198,3 +198,17 @@ def test_the_asynchronous_face(engine: Engine) -> None:
             return await browser.aclick(_find(seen, "button"))
 
     assert asyncio.run(go()).success == 1.0
+
+
+@pytest.mark.parametrize("task", ["click-shades", "click-tab-2-medium", "simple-arithmetic"])
+def test_a_page_stays_where_it_is_and_what_is_below_the_pointer_is_seen(task: str, browser: MiniWob) -> None:
+    def places(seen: Observation) -> list[str]:
+        return re.findall(r"@(-?\d+),", seen.text)
+
+    def course() -> list[Observation]:
+        first = browser.reset(task, 2)
+        dragged = [browser.drag(150, 120, *to) for to in ((-40, 120), (300, 120), (80, 400))]
+        assert {tuple(places(one)) for one in (first, *dragged)} == {tuple(places(first))}
+        return [_timeless(one) for one in (first, *dragged, browser.xy(90, 190), browser.act("wait"))]
+
+    assert course() == course()

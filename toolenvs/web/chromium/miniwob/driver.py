@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import unquote, urlsplit
+from weakref import WeakKeyDictionary
 
 from toolenvs.errors import ConfigError, WebError
 from toolenvs.web.chromium.engine import Engine, shared
@@ -25,7 +26,8 @@ _MARGIN = 60
 _RESETS = 100
 """How many tasks a page shows before another takes its place: each leaves some 3 MB in a memory that is bounded."""
 _START = "([seed, ms]) => { Math.seedrandom(seed); core.startEpisodeReal(); __toolenvsAdvance(ms); }"
-_ADVANCE = "(ms) => __toolenvsAdvance(ms)"
+_ADVANCE = "(ms) => { __toolenvsAdvance(ms); scrollTo(0, 0); }"
+"""A page is made to be seen from its corner; where a selection or a click has moved it, it is put back."""
 _PLACE = """(number) => {
   const element = document.querySelector(`[data-te-id="${number}"]`);
   if (!element) return null;
@@ -193,7 +195,7 @@ class MiniWob:
 
         async def show() -> None:
             page = await self._ready_page()
-            await page.mouse.move(_WIDTH + _MARGIN / 2, _HEIGHT + _MARGIN / 2)  # not where the last episode left it
+            await _move(page, _WIDTH + _MARGIN / 2, _HEIGHT + _MARGIN / 2)  # not where the last episode left it
             await page.goto(f"{_SITE}miniwob/{task}.html")
             await page.evaluate(_START, [str(seed), self._step_ms])
 
@@ -225,6 +227,7 @@ class MiniWob:
         async def go() -> str | None:
             error: str | None = await do(page, arguments)
             await page.evaluate(_ADVANCE, self._step_ms)
+            await _move(page, *_pointers[page])  # what is below it now is seen at once, and not with the next frame
             return error
 
         return await self._bounded(go, started)
@@ -319,10 +322,20 @@ def _with_error(last: Observation, error: str, started: float) -> Observation:
     return replace(last, error=error, seconds=time.perf_counter() - started)
 
 
+_pointers: "WeakKeyDictionary[Page, tuple[float, float]]" = WeakKeyDictionary()
+"""Where the pointer of each page is."""
+
+
+async def _move(page: "Page", x: float, y: float) -> None:
+    _pointers[page] = (x, y)
+    await page.mouse.move(x, y)
+
+
 async def _click(page: "Page", arguments: tuple[Any, ...]) -> str | None:
     place = await page.evaluate(_PLACE, arguments[0])
     if place is None:
         return f"there is no element {arguments[0]}"
+    await _move(page, *place)
     await page.mouse.click(*place)
     return None
 
@@ -356,12 +369,13 @@ async def _press(page: "Page", arguments: tuple[Any, ...]) -> str | None:
 
 
 async def _xy(page: "Page", arguments: tuple[Any, ...]) -> str | None:
+    await _move(page, *arguments)
     await page.mouse.click(*arguments)
     return None
 
 
 async def _hover(page: "Page", arguments: tuple[Any, ...]) -> str | None:
-    await page.mouse.move(*arguments)
+    await _move(page, *arguments)
     return None
 
 
@@ -371,6 +385,7 @@ async def _drag(page: "Page", arguments: tuple[Any, ...]) -> str | None:
     await page.mouse.down()
     await page.mouse.move(to_x, to_y, steps=8)
     await page.mouse.up()
+    _pointers[page] = (to_x, to_y)
     return None
 
 
