@@ -57,6 +57,29 @@ def build(
         typer.echo(f"begins at {store.home or re.sub('#.*', '', store.urls()[0])}")
 
 
+@app.command("questions")
+def questions(
+    name: Annotated[str, typer.Argument(help="A site that `toolenvs site list` knows, and that was built.")],
+) -> None:
+    """Read the questions about a site from its pages, for task sets (`site_pages`) and edited copies of the site."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from toolenvs import site_facts
+    from toolenvs.web import facts
+
+    path = facts.build(name)
+    found = site_facts.read(name)
+    table = Table("kind", "asked", "changed in copies", "refused")
+    kinds = sorted({fact.kind for fact in found.facts} | set(found.refused))
+    for kind in kinds:
+        own = [fact for fact in found.facts if fact.kind == kind]
+        why = "; ".join(f"{count:,} {reason}" for reason, count in found.refused.get(kind, {}).items())
+        table.add_row(kind, f"{len(own):,}", f"{sum(fact.slot is not None for fact in own):,}", why)
+    Console().print(table)
+    typer.echo(f"{path}: {len(found.facts):,} questions about {found.site}")
+
+
 @app.command("list")
 def list_sites() -> None:
     """The sites that can be built, and those that are there."""

@@ -1,6 +1,5 @@
 """Tasks made on demand: task `i` is a function of (generator, options, seed, split, i) and of nothing else."""
 
-import itertools
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +18,8 @@ Split = Literal["train", "validation", "test"]
 _GENERATORS = "toolenvs.tasks.generators"
 _MAX_SIZE = 10**18
 _MAX_SEED = 2**128
+_MAX_ATTEMPTS = 5_000
+"""Draws for one task; one in ten is of the smallest split."""
 _INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
 
 DEFAULT_SIZES: Mapping[str, int] = {"train": 10_000, "validation": 1_000, "test": 1_000}
@@ -91,17 +92,28 @@ class GeneratedTaskSet:
         position += self._size if position < 0 else 0
         if not 0 <= position < self._size:
             raise IndexError(f"{self.name} has {self._size} tasks; there is none at {index}")
-        attempts = (
-            self._make(Draws(self._generator, self._seed, self._split, position, attempt))
-            for attempt in itertools.count()
-        )
-        problem = next(p for p in attempts if split_of(p.question) == self._split)
+        problem = self._problem(position)
         return Task(
             id=f"{self.name}/{position}",
             question=problem.question,
             golds=() if problem.answer is None else (str(problem.answer), *problem.aliases),
             source=self._generator,
             extra=({"program": problem.program} if problem.program else {}) | dict(problem.extra),
+        )
+
+    def _problem(self, position: int) -> Problem:
+        """The first draw that falls into the split.
+
+        Raises:
+            TaskError: none does: there are too few questions.
+        """
+        for attempt in range(_MAX_ATTEMPTS):
+            problem = self._make(Draws(self._generator, self._seed, self._split, position, attempt))
+            if split_of(problem.question) == self._split:
+                return problem
+        raise TaskError(
+            f"{self.name}: of {_MAX_ATTEMPTS:,} draws none was a question of the split {self._split!r}: "
+            "widen the options, or take another split"
         )
 
     def __iter__(self) -> Iterator[Task]:

@@ -131,7 +131,11 @@ class Tool:
         return self.source().browser(options.backend, **{name: getattr(options, name) for name in limits})
 
     def disagrees(self, tasks: Mapping[str, Any]) -> str | None:
-        """Why tasks about a fictional world cannot be answered from this site; None where nothing speaks against it."""
+        """Why tasks cannot be answered from this site; None where nothing speaks against it."""
+        if tasks.get("set") == "site_pages":
+            about = "sites/" + tasks.get("site", "sites/python3-doc").removeprefix("sites/")
+            told = f"tasks.site = {about!r} is not the site that is browsed; set it to {self.options.site!r}"
+            return None if about == self.options.site else told
         shown = size_and_seed(self.options.site.removeprefix("sites/"))
         asked = (tasks.get("passages", 1_000), tasks.get("world", 0))
         if tasks.get("set") != "world_pages" or shown == asked:

@@ -1,15 +1,18 @@
 """Recorded sites by their names: those made from a distribution's packages, and the linked pages of fictional worlds.
 
 `web.open("sites/git-doc")` reads what `toolenvs site build git-doc` made; `web.open("sites/world:1000")` needs no file.
-A site of your own is known by its file.
+"sites/git-doc:edited:7" is a copy in which facts were changed, drawn by the seed 7. A site of your own is known by its
+file.
 """
 
 import os
 from pathlib import Path
 from typing import Protocol
 
+from toolenvs import site_facts
 from toolenvs.errors import ConfigError, PageError, TaskError, WebError, did_you_mean
 from toolenvs.web.sites.debian import SITES, record_package
+from toolenvs.web.sites.edited import EditedSite
 from toolenvs.web.sites.world import WorldSite
 from toolenvs.web.store import PageStore, Recorded
 
@@ -73,7 +76,8 @@ def open_store(source: str | Path) -> Store:
     """The store of a site.
 
     Args:
-        source: a file; "sites/NAME" of a site that was built; "sites/world:PAGES" or "sites/world:PAGES:SEED".
+        source: a file; "sites/NAME" of a site that was built, or "sites/NAME:edited:SEED" of a changed copy of it;
+            "sites/world:PAGES" or "sites/world:PAGES:SEED".
 
     Raises:
         ConfigError: no site is called so.
@@ -89,6 +93,14 @@ def open_store(source: str | Path) -> Store:
         raise ConfigError(f"web: {error}") from error
     if world is not None:
         return world
+    try:
+        name, seed = site_facts.named(name)
+        return _recorded(name) if seed is None else EditedSite(_recorded(name), name, seed)
+    except TaskError as error:
+        raise ConfigError(f"web: {error}") from error
+
+
+def _recorded(name: str) -> PageStore:
     if name not in SITES:
         raise ConfigError(f"web: no site is called {name!r}; {did_you_mean(name, [*SITES, 'world:1000'])}")
     path = file_of(name)
