@@ -14,8 +14,7 @@ _DEFAULT = re.compile(
     r"\b(?:[Tt]he default(?: value)? is|[Dd]efaults? (?:to|is)) "
     r"(-?\d[\w.]*(?: (?:KiB|MiB|GiB|seconds|days|hours|minutes|weeks))?|[a-z]+(?:[.-][a-z\d]+)*)(?=[.,;](?:\s|$)| \()"
 )
-_MAX_TOLD = 2
-"""Times that an entry speaks of defaults; beyond that it tells of several."""
+_TOLD = re.compile(r"(?i)\bdefaults? (?:value )?(?:is|to)\b")
 _GUESSED = frozenset(("true", "false", "yes", "no", "on", "off", "the", "a", "empty", "all"))
 
 
@@ -54,8 +53,8 @@ def _variables(sheet: Sheet) -> Iterator[Candidate]:
         defaults = [(number, match) for number in body for match in _DEFAULT.finditer(sheet.lines[number])]
         if not any("efault" in sheet.lines[number] for number in body):
             continue
-        told = len(re.findall(r"[Dd]efault", " ".join(sheet.lines[number] for number in body)))
-        if len(defaults) != 1 or told > _MAX_TOLD:
+        told = sum(len(_TOLD.findall(sheet.lines[number])) for number in body)
+        if len(defaults) != 1 or told > 1:
             refused = "the default is told in several ways, or in words"
             yield Candidate(kind="default", subject=text, question=text, answer="-", line=line, refused=refused)
             continue

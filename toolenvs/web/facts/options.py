@@ -19,10 +19,10 @@ def options(sheet: Sheet, command: str) -> Iterator[Candidate]:
         sheet: the page.
         command: whose options they are, as questions call it.
     """
-    terms = [line for line in range(len(sheet.lines)) if _TERM.fullmatch(sheet.lines[line]) and not sheet.indent(line)]
     before: list[int] = []
-    for line in terms:
-        before = [*before, line] if before and before[-1] == line - 1 else [line]
+    for line in (line for line in range(len(sheet.lines)) if _TERM.fullmatch(sheet.lines[line])):
+        together = bool(before) and before[-1] == line - 1 and sheet.indent(before[-1]) == sheet.indent(line)
+        before = [*before, line] if together else [line]
         body = sheet.body(line)
         if body:
             yield from _option(sheet, command, before, body)

@@ -14,6 +14,7 @@ _DEFAULT = re.compile(
     r"\b[Tt]he default (?:value )?is (?:\w+ )??(?:\w+ \w+ )?\(?(-?\d+(?:\.\d+)?(?: ?(?:kB|MB|GB|ms|s|min|h|d|seconds|"
     r"minutes|milliseconds|days))?|[a-z_\d-]+)(?=[).,;](?:\s|$)|\)|$)"
 )
+_TOLD = re.compile(r"(?i)\bdefault (?:value )?is\b")
 _CAPTION = re.compile(r"Table ([A-Z\d]+\.\d+)\. (.+)")
 _COLUMN = re.compile(r"\| (\w+) ([a-z_\d]+(?:\[\])?) ((?:[A-Z(“\"]).*) \|")
 _GUESSED = frozenset(("on", "off", "true", "false", "yes", "no", "t", "f", "null", "-", "—", "", "x"))
@@ -45,10 +46,9 @@ def _settings(sheet: Sheet) -> Iterator[Candidate]:
             line=line, names=names,
         )  # fmt: skip
         defaults = [(number, match) for number in body for match in _DEFAULT.finditer(sheet.lines[number])]
-        told = sum("default" in sheet.lines[number] for number in body)
-        if not told:
+        if not any("default" in sheet.lines[number] for number in body):
             continue
-        if len(defaults) != 1:
+        if len(defaults) != 1 or sum(len(_TOLD.findall(sheet.lines[number])) for number in body) > 1:
             refused = "the default is told in several ways, or in words"
             yield Candidate(kind="default", subject=name, question=name, answer="-", line=line, refused=refused)
             continue
@@ -79,7 +79,7 @@ def _tables(sheet: Sheet) -> Iterator[Candidate]:
 
 def _rows(sheet: Sheet, first: int) -> list[int]:
     last = first
-    while last < len(sheet.lines) and sheet.lines[last].strip().startswith("| "):
+    while last < len(sheet.lines) and re.match(r"\s*\| (?!Prev \|)", sheet.lines[last]):  # what turns pages follows
         last += 1
     return list(range(first, last))
 
@@ -89,12 +89,12 @@ def _columns(sheet: Sheet, catalog: str, rows: list[int], anchor: str) -> Iterat
         found = _COLUMN.fullmatch(sheet.lines[line].strip())
         if found is None or not re.fullmatch(r"\w+", catalog):
             continue
-        linked = found[3].startswith("(references")
+        alone = found[2].isidentifier() and not found[3].startswith("(references")
         yield Candidate(
             kind="column", subject=f"{catalog}.{found[1]}",
             question=f"Of which data type is the column {found[1]} of the catalog or view {catalog}?",
             answer=found[2], line=line, names=(catalog.casefold(), found[1].casefold()),
-            at=sheet.lines[line].index("| ") + 2 + len(found[1]) + 1, values="" if linked else "types", anchor=anchor,
+            at=sheet.lines[line].index("| ") + 2 + len(found[1]) + 1, values="types" if alone else "", anchor=anchor,
         )  # fmt: skip
 
 
