@@ -124,6 +124,11 @@ class Episode:
         return self.verdict.correct if self.verdict.score is None else self.verdict.score
 
     @property
+    def metrics(self) -> Mapping[str, float]:
+        """What the judge measured beside; empty while there is no verdict."""
+        return {} if self.verdict is None else self.verdict.metrics
+
+    @property
     def stop(self) -> tuple[str, ...]:
         """Stop strings of the next generation; none once calls are spent and the page says `free_text`."""
         if self.reading:
