@@ -20,7 +20,8 @@ from toolenvs.spaces import Unicode
 
 PAGES = sorted(page_files())
 INFO = {
-    "stop", "messages", "transcript", "budget", "calls", "reward_terms", "ending", "success", "task", "fault",
+    "stop", "messages", "transcript", "budget", "calls", "reward_terms", "ending", "success", "metrics", "task",
+    "fault",
 }  # fmt: skip
 
 

@@ -29,6 +29,9 @@ class Info(TypedDict):
     """The task's raw correctness, before any shaping (0 to 1 where the judge grades); None while it runs and after an
     infrastructure failure.
     Gymnasium's own vector environments batch it as bools, with False for None, where environment 0 has ended."""
+    metrics: dict[str, float]
+    """What the judge measured beside success, by name, such as "injected" where pages try to instruct the agent; empty
+    while the episode runs, and where the judge measures nothing else."""
     task: str
     """Id of the task."""
     fault: str | None
@@ -46,6 +49,7 @@ def info(episode: Episode, turn: Turn) -> Info:
         "reward_terms": dict(turn.reward_terms),
         "ending": turn.ending,
         "success": episode.success,
+        "metrics": dict(episode.metrics),
         "task": episode.task.id,
         "fault": turn.fault,
     }

@@ -101,6 +101,8 @@ def _table(result: Measures, title: str, n: int) -> Table:
     table.add_row("success", _success(result))
     if n > 1:
         table.add_row(f"pass@{n}", _figure(result.pass_at_n))
+    for name, value in result.metrics.items():
+        table.add_row(name, _figure(value))
     table.add_row("reward per episode", _figure(result.reward))
     table.add_row("turns per episode", _figure(result.turns, 2))
     failed = "" if result.failed_calls is None else f" ({result.failed_calls:.1%} failed)"

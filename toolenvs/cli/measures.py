@@ -29,6 +29,8 @@ class Measures:
     """Interval that holds the true mean about 95 times in 100; see `interval`."""
     pass_at_n: float | None
     """Share of tasks solved at least once, of those with all n episodes."""
+    metrics: Mapping[str, float]
+    """Mean of what the judge measured beside success, by name, over the episodes in which it did."""
     reward: float | None
     """Mean return."""
     turns: float | None
@@ -63,6 +65,7 @@ def measure(trajectories: Iterable[Trajectory], n: int) -> Measures:
         success=_mean(means),
         success_95=interval(means, len(whole)) if means else None,
         pass_at_n=_mean([max(values) >= 1 for values in correct if len(values) == n]),
+        metrics=_metrics(whole),
         reward=_mean([trajectory.reward for trajectory in whole]),
         turns=_mean([len(trajectory.turn_rewards) for trajectory in whole]),
         calls=_mean([len(trajectory.calls) for trajectory in whole]),
@@ -70,6 +73,14 @@ def measure(trajectories: Iterable[Trajectory], n: int) -> Measures:
         seconds=_mean([trajectory.seconds for trajectory in whole]),
         endings=dict(Counter(trajectory.ending for trajectory in whole).most_common()),
     )
+
+
+def _metrics(whole: list[Trajectory]) -> dict[str, float]:
+    values: dict[str, list[float]] = {}
+    for trajectory in whole:
+        for name, value in trajectory.metrics.items():
+            values.setdefault(name, []).append(value)
+    return {name: sum(found) / len(found) for name, found in sorted(values.items())}
 
 
 def interval(means: list[float], episodes: int) -> tuple[float, float]:

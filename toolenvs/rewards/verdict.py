@@ -1,6 +1,7 @@
 """What a judge says of an answer."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -31,6 +32,8 @@ class Verdict:
     """Wall-clock time that judging took."""
     score: float | None = None
     """A graded judge's score, 0 to 1, such as the share of tests passed; None where there is only right and wrong."""
+    metrics: Mapping[str, float] = field(default_factory=dict, hash=False, kw_only=True)
+    """What was measured beside, by name; it is reported, and earns nothing by itself."""
 
     @property
     def value(self) -> float:

@@ -251,6 +251,7 @@ class _Record:
             reward_terms=self.terms,
             ending=ending,
             success=None if episode.success is None else float(episode.success),
+            metrics=dict(episode.metrics),
             fault=fault,
             calls=tuple(self.calls),
             usage={name: float(usage.used) for name, usage in episode.usage().items()},

@@ -61,6 +61,8 @@ class Trajectory:
     ending: str
     success: float | None
     """The task's raw correctness; None after an infrastructure failure."""
+    metrics: dict[str, float] = field(default_factory=dict)
+    """What the judge measured beside success, by name."""
     fault: str | None = None
     earlier: tuple[TokenTranscript, ...] = ()
     """As it had read them before something was forgotten: a sequence for each time that this happened."""
@@ -134,6 +136,7 @@ _PLAIN = (
     "reward_terms",
     "ending",
     "success",
+    "metrics",
     "fault",
     "usage",
     "seconds",
