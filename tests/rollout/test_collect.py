@@ -32,6 +32,8 @@ _PIECES = [
     "<|end_of_documents|>", "<rewrite>a mayor</rewrite>", "<rewrite_2>a town</rewrite_2>", "<rewrite>", "</rewrite>",
     "<tool_call>\n{\"name\": \"query_rag\", \"arguments\": {\"query\": \"a mayor\"}}\n</tool_call>",
     "<tool_call>\n{\"name\": \"browse\", \"arguments\": {\"action\": \"open\"}}\n</tool_call>",
+    "<tool_call>\n{\"name\": \"browse\", \"arguments\": {\"action\": \"search\", \"query\": \"lamp\"}}\n</tool_call>",
+    "<tool_call>\n{\"name\": \"page\", \"arguments\": {\"action\": \"click\", \"element\": 0}}\n</tool_call>",
     "<sql>SELECT name FROM country LIMIT 2</sql>", "</sql>", "<solution>SELECT 1</solution>", "<observation>",
     "\nAction: execute[SELECT name FROM country LIMIT 2]\n", "\nAction: submit\n", "\nObservation:", "\nThought 2: hm",
 ]  # fmt: skip
@@ -121,7 +123,7 @@ async def test_an_engine_batch_waits_for_every_running_episode(byte_codec: Token
 
 
 async def test_the_oracle_solves_generated_tasks() -> None:
-    for name in sorted(page_files()):
+    for name in sorted(page_files().keys() - {"MiniWoB-v0"}):  # whose tasks stand on pages of others: tests/envs
         blueprint = toolenvs.load(name)
         tasks = [blueprint.tasks[index] for index in range(20)]
         trajectories = await collect(blueprint, Oracle(blueprint), tasks)

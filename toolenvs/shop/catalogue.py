@@ -63,8 +63,11 @@ class Catalogue:
                 raise TaskError(f"a catalogue's {what} is {value!r}; give {low} to {high}, a whole number")
         self.size, self.seed = size, seed
         self.products = tuple(_product(number, seed) for number in range(size))
+        self.kinds: dict[str, list[Product]] = {}
+        """The products of each kind."""
         self._places: dict[str, dict[int, int]] = {}
         for product in self.products:
+            self.kinds.setdefault(product.kind, []).append(product)
             for word, weight in _weights(product).items():
                 self._places.setdefault(word, {})[product.number] = weight
 

@@ -54,7 +54,7 @@ class Wish:
         return min(map(self._worth, pieces)) / len(pieces) if pieces else 0.0
 
     def fulfilled_by(self, product: Product) -> bool:
-        """Whether some choice of its options is worth 1."""
+        """Whether some choice of its options is worth 1; only products of its kind can be."""
         return (
             set(self.attributes) <= set(product.features)
             and all(value in product.options.get(option, ()) for option, value in self.options.items())

@@ -44,7 +44,7 @@ def make(
         ]
         extra = {
             "wish": wish.as_dict(),
-            "matches": sum(map(wish.fulfilled_by, made.products)),
+            "matches": sum(map(wish.fulfilled_by, made.kinds[wish.kind])),
             "calls": tuple(calls),
         }
         return Problem(question=wish.asked(draws), answer=None, extra=extra)
