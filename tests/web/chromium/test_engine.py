@@ -71,10 +71,34 @@ def test_a_chromium_that_was_killed_is_infrastructure_and_starts_again(site: Sit
         assert one.generation == 2
 
 
-def _kill_browsers() -> None:
+@pytest.mark.parametrize("killed", ["chromium", "driver"])
+@pytest.mark.parametrize("action", ["open", "click"])
+async def test_an_action_does_not_wait_for_its_deadline_when_chromium_is_gone(
+    site: Site, action: str, killed: str
+) -> None:
+    site.add("/", "<p>x<button onclick='for(;;);'>b")
+    site.add("/hang", "<script>for(;;);</script>")
+    with Engine(containment.setting(memory_mb=900)) as one:
+        browser = ChromiumBrowser(Application(site), Limits(timeout_s=100_000.0), engine=one)
+        assert (await browser.aopen("http://app.test/")).status == "ok"
+        acting = asyncio.create_task(browser.aopen("http://app.test/hang") if action == "open" else browser.aclick(0))
+        while action == "open" and ("GET", "/hang", b"") not in site.asked:
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(0.5)
+        assert not acting.done()
+        _kill_browsers(b'"memory_mb": 900' if killed == "chromium" else b"run-driver")
+        async with asyncio.timeout(60.0):  # a small part of the action's own time
+            with pytest.raises(WebError, match="Chromium ended"):
+                await acting
+        assert (await browser.aopen("http://app.test/")).status == "ok"
+        assert one.generation == 2
+        browser.close()
+
+
+def _kill_browsers(called: bytes = b'"memory_mb": 900') -> None:
     for pid, _ in descendants(os.getpid()):
         with contextlib.suppress(OSError):
-            if b'"memory_mb": 900' in Path(f"/proc/{pid}/cmdline").read_bytes():
+            if called in Path(f"/proc/{pid}/cmdline").read_bytes():
                 os.kill(pid, signal.SIGKILL)
 
 

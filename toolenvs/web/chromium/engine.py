@@ -9,7 +9,7 @@ import atexit
 import contextlib
 import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -18,7 +18,7 @@ from toolenvs.web.chromium import containment
 from toolenvs.web.chromium.containment import Isolation, Setting
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, BrowserContext, Playwright
+    from playwright.async_api import Browser, BrowserContext, CDPSession, Playwright
 
 T = TypeVar("T")
 
@@ -26,6 +26,8 @@ START_TIMEOUT_S = 60.0
 CLOSE_TIMEOUT_S = 10.0
 LINGER_S = 60.0
 """After the last context was given back; then the browser ends."""
+WATCH_S = 1.0
+"""Between two questions whether Playwright's driver still answers; a browser that ends tells so by itself."""
 
 
 class Engine:
@@ -62,6 +64,9 @@ class Engine:
         self._contexts = 0
         self._linger: asyncio.TimerHandle | None = None
         self._resting: asyncio.Task[None] | None = None
+        self._gone: asyncio.Event | None = None  # set when the browser that was started last has ended
+        self._watching: asyncio.Task[None] | None = None
+        self._session: CDPSession | None = None
         self._closed = False
 
     @property
@@ -72,7 +77,11 @@ class Engine:
     @property
     def alive_generation(self) -> int:
         """The generation of the browser that runs; 0 where none does."""
-        return self.generation if self._browser is not None and self._browser.is_connected() else 0
+        return self.generation if self._runs(self._browser) else 0
+
+    def _runs(self, browser: "Browser | None") -> bool:
+        ended = self._gone is not None and self._gone.is_set()
+        return browser is not None and browser.is_connected() and not (browser is self._browser and ended)
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> "Future[T]":
         """Run `coroutine` on the browser's loop; cancelling the future cancels it.
@@ -130,9 +139,10 @@ class Engine:
             for again in (True, False):
                 browser = await self._started()
                 try:
-                    return await browser.new_context(service_workers="block", **options)
-                except Error as error:
-                    if browser.is_connected() or not again:
+                    async with asyncio.timeout(START_TIMEOUT_S):
+                        return await self.unless_gone(browser.new_context(service_workers="block", **options))
+                except (Error, TimeoutError) as error:
+                    if self._runs(browser) or not again:
                         raise WebError(f"Chromium gave no context ({_first_line(error)})") from None
             raise AssertionError
         except BaseException:
@@ -160,15 +170,81 @@ class Engine:
         self._resting = asyncio.get_running_loop().create_task(self._stop())
 
     async def _started(self) -> "Browser":
+        from playwright.async_api import Error
+
         if self._starting is None:
             self._starting = asyncio.Lock()
         async with self._starting:
-            if self._browser is None or not self._browser.is_connected():
+            if not self._runs(self._browser):
                 await self._stop(locked=True)
-                self._browser = await self._start()
+                browser = await self._start()
+                self.version = browser.version
+                gone = asyncio.Event()
+                browser.on("disconnected", lambda _: gone.set())
+                with contextlib.suppress(Error):
+                    self._session = await browser.new_browser_cdp_session()
+                self._browser, self._gone = browser, gone
+                self._watching = asyncio.get_running_loop().create_task(self._watch(gone))
                 self.generation += 1
-                self.version = self._browser.version
+            assert self._browser is not None
             return self._browser
+
+    async def unless_gone(self, action: Awaitable[T]) -> T:
+        """What an action gives, to be awaited on the browser's loop; it is cancelled when the browser ends.
+
+        Raises:
+            playwright's Error: the browser ended.
+        """
+        from playwright.async_api import Error
+
+        assert self._gone is not None
+        acting = asyncio.ensure_future(action)
+        gone = asyncio.ensure_future(self._gone.wait())
+        try:
+            await asyncio.wait((acting, gone), return_when=asyncio.FIRST_COMPLETED)
+            if not acting.done():
+                raise Error("Chromium ended")
+            return acting.result()
+        finally:
+            gone.cancel()
+            if not acting.done():
+                acting.cancel()
+                await asyncio.wait((acting,))
+
+    async def ask(self, question: Awaitable[T]) -> T:
+        """What the browser or its driver answers, to be awaited on the browser's loop.
+
+        Raises:
+            WebError: it has ended, or does not answer.
+        """
+        from playwright.async_api import Error
+
+        try:
+            async with asyncio.timeout(START_TIMEOUT_S):
+                return await self.unless_gone(question)
+        except (Error, TimeoutError) as error:
+            await self.ended()
+            raise WebError(f"Chromium does not do what it is asked to ({_first_line(error):.200})") from None
+
+    async def ended(self) -> bool:
+        """Whether the browser that was started last has ended; asks it, since its pages are told to close before."""
+        from playwright.async_api import Error
+
+        assert self._gone is not None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(WATCH_S):
+                try:
+                    assert self._session is not None
+                    await self._session.send("Browser.getVersion")
+                except Error:
+                    self._gone.set()
+        return self._gone.is_set()
+
+    async def _watch(self, gone: asyncio.Event) -> None:
+        """Note the end of Playwright's driver, of which nothing else tells: some calls in flight wait for ever."""
+        while not gone.is_set():
+            await asyncio.sleep(WATCH_S)
+            await self.ended()
 
     async def _start(self) -> "Browser":
         from playwright.async_api import Error, async_playwright
@@ -210,6 +286,9 @@ class Engine:
                     await self._stop(locked=True)
             return
         browser, self._browser = self._browser, None
+        watching, self._watching = self._watching, None
+        if watching is not None:
+            watching.cancel()
         playwright, self._playwright = self._playwright, None
         with contextlib.suppress(Error, TimeoutError):
             async with asyncio.timeout(CLOSE_TIMEOUT_S):

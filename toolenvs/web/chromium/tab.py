@@ -8,7 +8,7 @@ import contextlib
 import json
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolenvs.errors import WebError
 from toolenvs.web.chromium.answers import NotHtml, declared, handed_on, is_html, request_of, text_of
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, CDPSession, Page, Route
     from playwright.async_api import Request as Asked
 
+T = TypeVar("T")
 _HERE = Path(__file__).parent
 _IN_PAGE = (_HERE / "page.js").read_text("utf-8")
 _BEFORE_PAGE = (_HERE / "init.js").read_text("utf-8")
@@ -151,14 +152,15 @@ class Tab:
         self._still_there()
         if self._context is None:
             return ""
-        return "; ".join(f"{one.get('name')}={one.get('value')}" for one in await self._context.cookies(url.text))
+        cookies = await self._asked_browser(self._context.cookies(url.text))
+        return "; ".join(f"{one.get('name')}={one.get('value')}" for one in cookies)
 
     async def keep_cookies(self, fetched: Fetched) -> None:
         """Have Chromium keep what an answer asked to keep that is not handed on to it."""
         if self._context is None:
             return
         for address, value in fetched.set_cookies:
-            await set_cookie(self._context, address, value)
+            await self._asked_browser(set_cookie(self._context, address, value))
 
     async def close(self) -> None:
         """Give the context back."""
@@ -177,10 +179,12 @@ class Tab:
         self._asked = 0
         try:
             async with asyncio.timeout(self._timeout_s):
-                return await action
+                return await self._engine.unless_gone(action)
         except (TimeoutError, Error) as error:
             crashed = self._crashed
             self._throw_away()
+            if not crashed and not isinstance(error, TimeoutError):
+                await self._engine.ended()
             self._still_there()
             if crashed:
                 told = "the page needed more memory than a page may use, or broke its tab: open another page"
@@ -292,8 +296,7 @@ class Tab:
         except Error as error:
             if "Unknown key" not in str(error):
                 raise
-            told = f"there is no key {keys!r:.40}: write it as Enter, Tab, ArrowDown, a, Control+A"
-            raise Fault("no_such_link", told) from None
+            raise Fault("no_such_link", f"there is no key {keys!r:.40}: write Enter, Tab, a, Control+A") from None
         return await self._settled(GRACE_S, before)
 
     async def _point(self, x: float, y: float, to: tuple[float, float] | None) -> Snapshot:
@@ -361,13 +364,15 @@ class Tab:
         return Snapshot.of(seen, False, self._fetched)
 
     async def _something(self, most_s: float) -> bool:
-        """Wait until something happened on the page, at most so long; whether it did."""
+        """Wait until something happened on the page, at most so long; whether it did. A page that is gone fails."""
         self._happened.clear()
+        self._held()
         try:
             async with asyncio.timeout(max(most_s, 0.001)):
                 await self._happened.wait()
         except TimeoutError:
             return False
+        self._held()
         return True
 
     async def _read(self) -> dict[str, Any]:
@@ -419,14 +424,20 @@ class Tab:
             raise Error("the page is gone")
         return self._page
 
+    async def _asked_browser(self, question: Awaitable[T]) -> T:
+        """What the browser answers, which is no page's time."""
+        try:
+            return await self._engine.ask(question)
+        except WebError:
+            self._still_there()
+            raise
+
     async def _opened(self) -> "Page":
         """The page, made where there is none.
 
         Raises:
             WebError: the browser cannot be started, or died.
         """
-        from playwright.async_api import Error
-
         if self._page is not None and self.alive:
             return self._page
         self._throw_away()
@@ -436,12 +447,9 @@ class Tab:
         assert self._context is not None
         self._opening = True
         try:
-            page = await self._context.new_page()
-            self._session = await self._context.new_cdp_session(page)
-            await self._session.send("Page.enable")
-        except Error as error:
-            self._still_there()
-            raise WebError(f"Chromium gave no page ({str(error).splitlines()[0][:200]})") from None
+            page = await self._asked_browser(self._context.new_page())
+            self._session = await self._asked_browser(self._context.new_cdp_session(page))
+            await self._asked_browser(self._session.send("Page.enable"))
         finally:
             self._opening = False
         page.on("crash", self._on_crash)
