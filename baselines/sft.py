@@ -35,7 +35,7 @@ from toolenvs.train.recipe import parse
 from toolenvs.train.sampler import TaskSampler
 from toolenvs.train.scoring import score
 from toolenvs.train.tiny import demonstrator
-from toolenvs.train.trajectories import sequence_of, trainable
+from toolenvs.train.trajectories import sequences_of, trainable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,8 @@ def main(args: Args) -> dict[str, float]:
         if args.rows:
             sequences = cold_start_rows(args, env)
         else:
-            sequences = [sequence_of(trajectory) for trajectory in demonstrations(args, env, output, runner)]
+            shown = demonstrations(args, env, output, runner)
+            sequences = [one for number, episode in enumerate(shown) for one in sequences_of(episode, episode=number)]
         optimizers = Optimizers(
             model,
             lr=args.lr,

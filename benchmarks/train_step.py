@@ -17,8 +17,9 @@ from toolenvs.tokens import Mask
 from toolenvs.train.advantages import estimator
 from toolenvs.train.batching import TokenSequence, pad
 from toolenvs.train.engines.transformers import TransformersEngine
-from toolenvs.train.losses import Denominator, aggregate, policy_loss
+from toolenvs.train.losses import Denominator, aggregate
 from toolenvs.train.optim import Optimizers
+from toolenvs.train.policy_losses import clip
 from toolenvs.train.scoring import score
 from toolenvs.train.tiny.model import build_model
 from toolenvs.train.tiny.tokenizer import build_tokenizer
@@ -76,7 +77,7 @@ def main() -> None:
 
     def update() -> None:
         scores = score(model, batch)
-        loss = policy_loss(scores.logprobs, batch.logprobs, advantages, batch.mask).loss
+        loss = clip.loss(scores.logprobs, batch.logprobs, advantages, batch.mask).loss
         aggregate(loss, batch.mask, "token-mean", Denominator.of(batch.mask)).backward()
         optimizers.step()
 

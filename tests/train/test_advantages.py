@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from toolenvs.errors import ConfigError
-from toolenvs.train.advantages import estimator, names
+from toolenvs.train import advantages
+from toolenvs.train.advantages import names, needs
 
 SCALAR = {
     "grpo": lambda own, group, lengths, everyone: (own - statistics.mean(group)) / (statistics.stdev(group) + 1e-6),
@@ -36,8 +37,25 @@ def returns_of(rewards, mask):
     return [sum(r for r, m in zip(row, line, strict=True) if m == 1) for row, line in rows]
 
 
-def test_every_file_is_an_estimator():
-    assert {*SCALAR, "reinforce_pp_baseline"} == set(names())
+SETTINGS = {"gamma": 1.0, "lam": 1.0, "critic_lam": 1.0, "turn_gamma": 1.0, "length_alpha": 0.05}
+GROUP_WISE = [name for name in names() if not needs(name)]
+
+
+def estimator(name):
+    """The estimator on rewards, mask and groups, with turns, and with a critic that says 0."""
+
+    def run(rewards, mask, groups):
+        turns = (mask != 0).long().cumsum(-1)
+        found = advantages.estimate(
+            name, rewards, mask, groups, turns=turns, values=torch.zeros_like(rewards), **SETTINGS
+        )
+        return found.advantages
+
+    return run
+
+
+def test_every_group_wise_file_is_held_against_a_loop():
+    assert {*SCALAR, "reinforce_pp_baseline", "pass_at_k"} == set(GROUP_WISE)
 
 
 @pytest.mark.parametrize("name", SCALAR)
@@ -50,7 +68,7 @@ def test_estimator_agrees_with_a_loop_over_groups(batch, name):
         lengths = [sum(int(m) == 1 for m in mask[member]) for member in members]
         expected = SCALAR[name](returns[row], [returns[member] for member in members], lengths, returns)
         for column in range(mask.shape[1]):
-            assert float(found[row, column]) == pytest.approx(expected if mask[row, column] == 1 else 0)
+            assert float(found[row, column]) == pytest.approx(expected if mask[row, column] == 1 else 0, abs=1e-9)
 
 
 def test_reinforce_pp_baseline_is_the_centred_return_in_standard_scores_over_tokens(batch):
@@ -63,6 +81,17 @@ def test_reinforce_pp_baseline_is_the_centred_return_in_standard_scores_over_tok
         centred += [returns[row] - mean for m in mask[row] if m == 1]
     mean, spread = statistics.mean(centred), statistics.stdev(centred)
     assert found[mask == 1].tolist() == pytest.approx([(value - mean) / spread for value in centred])
+
+
+def test_pass_at_k_pays_the_best_of_each_group_its_lead(batch):
+    rewards, mask, groups = batch
+    found = estimator("pass_at_k")(rewards, mask, groups)
+    returns = returns_of(rewards, mask)
+    for group in set(groups.tolist()):
+        members = sorted((returns[row], row) for row in range(8) if groups[row] == group)
+        for place, (value, row) in enumerate(members):
+            lead = value - members[-2][0] if place == len(members) - 1 else 0.0
+            assert found[row][mask[row] == 1].tolist() == pytest.approx([lead] * int((mask[row] == 1).sum()))
 
 
 @pytest.mark.parametrize("name", names())
@@ -89,7 +118,7 @@ def test_a_group_of_one_keeps_its_return(name):
     torch.testing.assert_close(found, torch.tensor([[0.0, 2.5, 2.5]]), rtol=1e-5, atol=0)
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", GROUP_WISE)
 def test_equal_returns_give_no_advantage(name):
     mask = torch.tensor([[0, 1, 1], [0, 1, 0]])
     found = estimator(name)(torch.tensor([[0.0, 0.5, 0.5], [0.0, 1.0, 0.0]]), mask, torch.tensor([0, 0]))
@@ -98,4 +127,11 @@ def test_equal_returns_give_no_advantage(name):
 
 def test_unknown_estimator_is_named_with_the_nearest():
     with pytest.raises(ConfigError, match="'grpo'"):
-        estimator("gprpo")
+        needs("gprpo")
+
+
+def test_an_estimator_that_needs_a_critic_says_so(batch):
+    with pytest.raises(ConfigError, match=r"'gae' needs the values of a critic; baselines/ppo\.py"):
+        advantages.estimate("gae", *batch, values=None, **SETTINGS)
+    with pytest.raises(ConfigError, match="'turn_returns' needs turn_gamma, turns"):
+        advantages.estimate("turn_returns", *batch, gamma=1.0)

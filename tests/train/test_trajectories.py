@@ -3,7 +3,7 @@ import pytest
 from toolenvs.rollout.trajectory import CallRecord, Trajectory
 from toolenvs.tokens import TokenTranscript
 from toolenvs.train.sampler import TaskSampler
-from toolenvs.train.trajectories import informative_groups, sequence_of, summary, trainable
+from toolenvs.train.trajectories import sequences_of, summary, trainable
 from toolenvs.transcript import Author, Transcript
 
 
@@ -33,27 +33,26 @@ def trajectory(group="0", success=1.0, ending="answer", rewards=(0.0, 1.0), samp
 
 
 def test_a_sequence_carries_each_turn_s_reward_on_its_last_policy_token():
-    sequence = sequence_of(trajectory(rewards=(0.25, 1.0)), group=3)
+    [sequence] = sequences_of(trajectory(rewards=(0.25, 1.0)), group=3)
     assert sequence.mask.tolist() == [0, 0, 1, 1, 0, 1, 1, 0]
     assert sequence.rewards.tolist() == [0, 0, 0, 0.25, 0, 0, 1.0, 0]
     assert sequence.logprobs.tolist() == [0, 0, -0.5, -0.5, 0, -0.5, -0.5, 0]
     assert sequence.group == 3
+    assert sequence.turns.tolist() == [0, 0, 1, 1, 1, 2, 2, 2]
+    assert sequence.success == 1
+    assert not sequence.cut_short
+
+
+def test_a_sequence_knows_that_a_limit_on_length_cut_it():
+    [sequence] = sequences_of(trajectory(ending="length", success=0.0))
+    assert sequence.cut_short
+    assert sequence.success == 0
 
 
 def test_only_whole_episodes_with_sampled_tokens_are_trainable():
     assert trainable(trajectory())
     assert not trainable(trajectory(ending="infrastructure"))
     assert not trainable(trajectory(sampled=0, rewards=(0.0, 0.0)))
-
-
-def test_groups_are_kept_by_raw_correctness_and_not_by_reward():
-    made = [
-        *(trajectory("alike", 1.0, rewards=(0.0, reward)) for reward in (0.1, 0.9)),
-        *(trajectory("unlike", success, rewards=(0.0, 1.0)) for success in (0.0, 1.0)),
-        trajectory("broken", 1.0),
-        trajectory("broken", None, ending="infrastructure"),
-    ]
-    assert [[member.group for member in members] for members in informative_groups(made)] == [["unlike", "unlike"]]
 
 
 def test_the_summary_leaves_out_what_infrastructure_ended():

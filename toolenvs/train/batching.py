@@ -32,6 +32,14 @@ class TokenSequence:
     """Reward at each token, 0 off the policy's tokens, [T]."""
     group: int = 0
     """Sequences that answer the same prompt share this number."""
+    episode: int | None = None
+    """Sequences of one episode share this number; None for an episode that is one sequence."""
+    turns: NDArray[np.int64]
+    """The policy's turn that each token is of, [T]."""
+    success: float = 0.0
+    """Raw correctness of the episode."""
+    cut_short: bool = False
+    """Whether a limit on length ended it."""
 
     @classmethod
     def of(
@@ -41,24 +49,33 @@ class TokenSequence:
         logprobs: ArrayLike | None = None,
         rewards: ArrayLike | None = None,
         group: int = 0,
+        turns: ArrayLike | None = None,
+        success: float = 0.0,
+        cut_short: bool = False,
     ) -> "TokenSequence":
         """A sequence from anything that numpy reads; missing log-probabilities and rewards are zeros.
+
+        Missing turns are counted: each run of tokens that the policy wrote is one.
 
         Raises:
             TranscriptError: the arrays do not fit together.
         """
         ids = np.array(ids, dtype=np.int64)
+        mask = np.array(mask, dtype=np.int8)
         zeros = np.zeros(ids.shape, dtype=np.float32)
         return cls(
             ids=ids,
-            mask=np.array(mask, dtype=np.int8),
+            mask=mask,
             logprobs=zeros if logprobs is None else np.array(logprobs, dtype=np.float32),
             rewards=zeros if rewards is None else np.array(rewards, dtype=np.float32),
             group=group,
+            turns=_runs(mask) if turns is None else np.array(turns, dtype=np.int64),
+            success=success,
+            cut_short=cut_short,
         )
 
     def __post_init__(self) -> None:
-        shapes = {name: getattr(self, name).shape for name in ("ids", "mask", "logprobs", "rewards")}
+        shapes = {name: getattr(self, name).shape for name in ("ids", "mask", "logprobs", "rewards", "turns")}
         if len(set(shapes.values())) != 1 or self.ids.ndim != 1 or not len(self.ids):
             raise TranscriptError(f"a sequence needs one-dimensional arrays of one length, at least 1; got {shapes}")
         if not np.isin(self.mask, list(Mask)).all():
@@ -75,6 +92,12 @@ class TokenSequence:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+
+def _runs(mask: NDArray[np.int8]) -> NDArray[np.int64]:
+    """At each token how many runs of tokens that the policy wrote have begun. # [T]"""
+    written = np.atleast_1d(mask) != Mask.ENVIRONMENT
+    return np.cumsum(written & ~np.concatenate([[False], written[:-1]])).astype(np.int64)
 
 
 def reward_at_end(mask: ArrayLike, reward: float) -> NDArray[np.float32]:
@@ -106,6 +129,14 @@ class Batch:
     """Reward at each token, float32 [B, T]."""
     groups: Tensor
     """Group of each sequence, int64 [B]."""
+    turns: Tensor
+    """The policy's turn that each token is of, int64 [B, T]."""
+    success: Tensor
+    """Raw correctness of each sequence, float32 [B]."""
+    cut_short: Tensor
+    """Whether a limit on length ended it, bool [B]."""
+    episodes: Tensor
+    """Episode of each sequence, int64 [B]; those of one episode follow one another where a batch is made."""
     lengths: Tensor
     """Tokens of each sequence without padding, int64 [B]."""
 
@@ -151,8 +182,17 @@ def pad(sequences: Sequence[TokenSequence], device: torch.device | str = "cpu") 
         logprobs=rectangle("logprobs", torch.float32),
         rewards=rectangle("rewards", torch.float32),
         groups=torch.tensor([sequence.group for sequence in sequences]),
+        turns=rectangle("turns", torch.int64),
+        success=torch.tensor([sequence.success for sequence in sequences], dtype=torch.float32),
+        cut_short=torch.tensor([sequence.cut_short for sequence in sequences]),
+        episodes=_episodes([sequence.episode for sequence in sequences]),
         lengths=torch.tensor(lengths),
     ).to(device)
+
+
+def _episodes(given: Sequence[int | None]) -> Tensor:
+    """A number for each sequence: the one it has, or one of its own below zero."""
+    return torch.tensor([-1 - index if number is None else number for index, number in enumerate(given)])
 
 
 def micro_batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:

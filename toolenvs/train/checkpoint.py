@@ -1,6 +1,8 @@
 """Checkpoints that are whole or absent, and that a run goes on from to the same numbers.
 
-    <folder>/step-000040.pt     model, optimizers, random states, sampler position, number of steps done
+    <folder>/step-000040.pt     model, optimizers, random states, sampler position, number of steps done, further parts
+
+Of a model with frozen weights, such as one with low-rank adapters, only the trained ones are kept.
 
 A file is written under another name, flushed to the disk and then renamed, so that a crash at any moment leaves the
 previous checkpoint as the newest one.
@@ -10,8 +12,9 @@ import os
 import pickle
 import random
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -23,7 +26,28 @@ from toolenvs.train.optim import Optimizers
 _NAME = re.compile(r"step-(\d{6,})\.pt")
 
 
-def save(folder: Path, *, step: int, model: nn.Module, optimizers: Optimizers, sampler: Any, keep: int = 2) -> Path:
+class Stateful(Protocol):
+    """A further part of a run, such as a critic."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Tensors and plain values."""
+        ...
+
+    def load_state_dict(self, state: dict[str, Any], /) -> Any:
+        """Go on from them."""
+        ...
+
+
+def save(
+    folder: Path,
+    *,
+    step: int,
+    model: nn.Module,
+    optimizers: Optimizers,
+    sampler: Any,
+    keep: int = 2,
+    parts: Mapping[str, Stateful] | None = None,
+) -> Path:
     """Write a checkpoint and remove all but the newest `keep`.
 
     Args:
@@ -33,14 +57,16 @@ def save(folder: Path, *, step: int, model: nn.Module, optimizers: Optimizers, s
         optimizers: their moments and warm-up.
         sampler: where the run stands in its tasks, as plain Python values.
         keep: how many checkpoints to leave.
+        parts: what else the run consists of, by name.
     """
     folder.mkdir(parents=True, exist_ok=True)
     state = {
         "step": step,
-        "model": model.state_dict(),
+        "model": trained_state(model),
         "optimizers": optimizers.state_dict(),
         "sampler": sampler,
         "random": random_state(),
+        "parts": {name: part.state_dict() for name, part in (parts or {}).items()},
     }
     path = folder / f"step-{step:06d}.pt"
     unfinished = path.with_suffix(".unfinished")
@@ -55,7 +81,15 @@ def save(folder: Path, *, step: int, model: nn.Module, optimizers: Optimizers, s
     return path
 
 
-def load(path: Path, *, model: nn.Module, optimizers: Optimizers) -> tuple[int, Any]:
+def trained_state(model: nn.Module) -> dict[str, Any]:
+    """The model's state without the weights that are not trained."""
+    frozen = {name for name, parameter in model.named_parameters() if not parameter.requires_grad}
+    return {name: value for name, value in model.state_dict().items() if name not in frozen}
+
+
+def load(
+    path: Path, *, model: nn.Module, optimizers: Optimizers, parts: Mapping[str, Stateful] | None = None
+) -> tuple[int, Any]:
     """Put everything back as it was saved, the global random states too.
 
     Only tensors and plain values are read, so a checkpoint of a stranger cannot run code.
@@ -68,8 +102,15 @@ def load(path: Path, *, model: nn.Module, optimizers: Optimizers) -> tuple[int, 
     """
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-        model.load_state_dict(state["model"])
+        if missing := trained_state(model).keys() ^ state["model"].keys():
+            raise ValueError(f"model and checkpoint differ in {', '.join(sorted(missing)[:3])}")
+        model.load_state_dict(state["model"], strict=False)
         optimizers.load_state_dict(state["optimizers"])
+        saved = state.get("parts", {})
+        if differing := saved.keys() ^ (parts or {}).keys():
+            raise ValueError(f"run and checkpoint differ in {', '.join(sorted(differing))}")
+        for name, part in (parts or {}).items():
+            part.load_state_dict(saved[name])
         set_random_state(state["random"])
         return state["step"], state["sampler"]
     except pickle.UnpicklingError as error:

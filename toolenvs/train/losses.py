@@ -1,4 +1,4 @@
-"""Policy-gradient losses per token, and the ways to sum them up.
+"""The ways to sum up losses per token. What stands at each token, policy_losses/ tells.
 
 Shapes: B sequences, T tokens. Every function takes the mask of the batch; only tokens whose mask is 1 count, and what
 stands at the others, NaN included, changes neither a value nor a gradient.
@@ -18,71 +18,6 @@ from toolenvs.tokens import Mask
 
 MAX_LOG_RATIO = 20.0
 """Log-ratios are held within this bound before exponentiation, so that one token cannot overflow float32."""
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyLoss:
-    """The clipped surrogate, per token, and what the clip did; all [B, T], all 0 where the mask is not 1."""
-
-    loss: Tensor
-    """To be minimised."""
-    ratio: Tensor
-    """Current over old probability; carries no gradient."""
-    clipped: Tensor
-    """1 where a clip cut the gradient."""
-
-
-def policy_loss(
-    logprobs: Tensor,
-    old_logprobs: Tensor,
-    advantages: Tensor,
-    mask: Tensor,
-    *,
-    clip_low: float = 0.2,
-    clip_high: float = 0.2,
-    dual_clip: float | None = None,
-) -> PolicyLoss:
-    """PPO's clipped surrogate: -min(r A, clip(r, 1 - clip_low, 1 + clip_high) A), r = exp(logprobs - old_logprobs).
-
-    Args:
-        logprobs: under the current policy, with gradient, [B, T].
-        old_logprobs: under the policy that the update began from, [B, T].
-        advantages: [B, T].
-        mask: [B, T].
-        clip_low: how far below 1 the ratio may still be pushed.
-        clip_high: how far above 1; larger than `clip_low` in DAPO, so that rare tokens can become likely.
-        dual_clip: where the advantage is negative, the loss is at most -dual_clip * A (Ye et al. 2020, "Mastering
-            complex control in MOBA games"), so that a token that has become likely since cannot dominate a batch;
-            must be above 1. None leaves it out.
-
-    Raises:
-        ConfigError: `dual_clip` is not above 1.
-    """
-    if dual_clip is not None and dual_clip <= 1:
-        raise ConfigError(f"dual_clip must be above 1, where the ratio starts from; got {dual_clip}")
-    policy = mask == Mask.POLICY
-    log_ratio = _where(policy, logprobs - old_logprobs).clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO)
-    advantages = _where(policy, advantages)
-    ratio = log_ratio.exp()
-    free = -advantages * ratio
-    held = -advantages * ratio.clamp(1 - clip_low, 1 + clip_high)
-    loss = torch.maximum(free, held)
-    clipped = held > free
-    if dual_clip is not None:
-        ceiling = torch.where(advantages < 0, -advantages * dual_clip, torch.inf)
-        clipped |= loss > ceiling
-        loss = torch.minimum(loss, ceiling)
-    return PolicyLoss(loss, _where(policy, ratio.detach()), clipped.to(loss.dtype))
-
-
-def sampling_correction(old_logprobs: Tensor, sampled_logprobs: Tensor, mask: Tensor, *, cap: float) -> Tensor:
-    """Truncated importance weights min(p_old / p_sampled, cap) per token, [B, T]; 1 where the mask is not 1.
-
-    An inference engine computes slightly other probabilities than the trainer does; multiplied into the per-token loss,
-    these weights correct it (Yao et al. 2025, "Your efficient RL framework secretly brings you off-policy training").
-    """
-    log_weight = _where(mask == Mask.POLICY, old_logprobs - sampled_logprobs).clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO)
-    return log_weight.exp().clamp(max=cap).detach()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,11 @@
 """A script's settings: defaults in a dataclass, over them a recipe (TOML), over that the command line.
 
-Every field of the dataclass has its sentence in a string below it, which `--help` prints.
+Every field of the dataclass has its sentence in a string below it, which `--help` prints. A recipe may begin with
+`extends = "other.toml"`, a file beside it: then it holds only what differs from that one, key by key in its tables too.
 """
 
 import ast
+import dataclasses
 import inspect
 import itertools
 import sys
@@ -60,25 +62,40 @@ def parse(cls: type[T], argv: Sequence[str] | None = None, *, description: str =
 
 
 def read_recipe(path: Path) -> dict[str, Any]:
-    """The table in a recipe file.
+    """The table in a recipe file, laid over that of the recipe that it extends.
 
     Raises:
-        ConfigError: it cannot be read.
+        ConfigError: it cannot be read, or extends itself.
     """
+    return _read(path, ())
+
+
+def _read(path: Path, extending: tuple[Path, ...]) -> dict[str, Any]:
+    if path in extending:
+        raise ConfigError(f"recipe {path} extends itself, by {' -> '.join(each.name for each in extending)}")
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"recipe {path} cannot be read: {error}") from error
+    if (base := table.pop("extends", None)) is None:
+        return table
+    below = _read(path.parent / str(base), (*extending, path))
+    for name, value in table.items():
+        joined = isinstance(value, dict) and isinstance(below.get(name), dict)
+        below[name] = {**below[name], **value} if joined else value
+    return below
 
 
 def sentences(cls: type) -> dict[str, str]:
-    """The string below each field of a dataclass, on one line, by the field's name."""
-    (definition,) = ast.parse(inspect.cleandoc(inspect.getsource(cls))).body
+    """The string below each field of a dataclass, inherited ones too, on one line, by the field's name."""
     found: dict[str, str] = {}
-    for node, below in itertools.pairwise(cast(ast.ClassDef, definition).body):
-        match node, below:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                found[name] = " ".join(text.split())
+    for part in reversed(cls.__mro__):
+        if dataclasses.is_dataclass(part):
+            (definition,) = ast.parse(inspect.cleandoc(inspect.getsource(part))).body
+            for node, below in itertools.pairwise(cast(ast.ClassDef, definition).body):
+                match node, below:
+                    case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                        found[name] = " ".join(text.split())
     return found
 
 

@@ -21,15 +21,23 @@ class Scores:
     logprobs: Tensor
     """Log-probability of the token under the tempered distribution, [B, T]."""
     entropy: Tensor
-    """Entropy in nats of the distribution that the token was drawn from; carries no gradient, [B, T]."""
+    """Entropy in nats of the distribution that the token was drawn from; carries a gradient on demand, [B, T]."""
 
 
-def score(model: nn.Module, batch: Batch, *, temperature: float = 1.0, pack_tokens: int | None = None) -> Scores:
+def score(
+    model: nn.Module,
+    batch: Batch,
+    *,
+    temperature: float = 1.0,
+    pack_tokens: int | None = None,
+    entropy_gradient: bool = False,
+) -> Scores:
     """Score a batch in one forward pass.
 
     `temperature` must be the one that the tokens were sampled at, so that like is compared with like. With
     `pack_tokens` the sequences are laid end to end in rows of about that length instead of being padded; the model's
-    attention must then tell sequences apart by their position ids, as transformers' does.
+    attention must then tell sequences apart by their position ids, as transformers' does. `entropy_gradient` is for an
+    entropy bonus.
     """
     predicts = batch.mask[:, 1:] == Mask.POLICY  # [B, T-1]: the next token is the policy's
     if pack_tokens is None:
@@ -42,7 +50,7 @@ def score(model: nn.Module, batch: Batch, *, temperature: float = 1.0, pack_toke
     logprobs = torch.log_softmax(logits.float() / temperature, dim=-1)  # [M, V]
     targets = batch.ids[:, 1:][predicts]  # [M]
     chosen = logprobs.gather(-1, targets[:, None]).squeeze(-1)  # [M]
-    with torch.no_grad():
+    with torch.set_grad_enabled(entropy_gradient and torch.is_grad_enabled()):
         entropy = -(logprobs.exp() * logprobs).sum(-1)  # [M]
     return Scores(_scatter(chosen, predicts), _scatter(entropy, predicts))
 

@@ -1,45 +1,79 @@
 """From trajectories to what is trained on and what is reported."""
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolenvs.episode import TERMINATED
 from toolenvs.rollout.trajectory import Trajectory
-from toolenvs.tokens import Mask
+from toolenvs.tokens import Mask, TokenTranscript
 from toolenvs.train.batching import TokenSequence
 
 
 def trainable(trajectory: Trajectory) -> bool:
     """Whether something can be learned from it: infrastructure did not end it, and the policy sampled a token."""
-    return not trajectory.failed and trajectory.tokens is not None and Mask.POLICY in trajectory.tokens.mask
+    return not trajectory.failed and any(Mask.POLICY in tokens.mask for tokens in trajectory.sequences)
 
 
-def sequence_of(trajectory: Trajectory, group: int = 0) -> TokenSequence:
-    """The tokens of a trainable trajectory with their rewards, each on the last policy token of its turn."""
-    tokens = trajectory.tokens
-    if tokens is None:
-        raise ValueError(f"trajectory {trajectory.key!r} has no tokens; its environment was built without a tokenizer")
-    return TokenSequence(
-        ids=tokens.ids,
-        mask=tokens.mask,
-        logprobs=tokens.logprobs,
-        rewards=tokens.token_rewards(trajectory.turn_rewards),
-        group=group,
-    )
+def sequences_of(trajectory: Trajectory, group: int = 0, episode: int | None = None) -> list[TokenSequence]:
+    """The sequences of a trainable trajectory: one, or several where its page lets the policy forget.
 
+    Each reward stands once, on the last policy token of its turn.
 
-def informative_groups(trajectories: Sequence[Trajectory]) -> list[list[Trajectory]]:
-    """The groups that a group-wise estimator can learn from: at least two trainable members, of unlike correctness.
+    Args:
+        trajectory: a finished episode.
+        group: number of the group that it is compared within.
+        episode: number of the episode, which all of its sequences share; None where it is one sequence only.
 
-    Raw correctness decides, not the reward: a shaping term would let a group through in which all are equally right
-    (Yu et al. 2025, "DAPO", dynamic sampling).
+    Raises:
+        ValueError: it holds no tokens, or several sequences and `episode` is None.
     """
-    groups: dict[str, list[Trajectory]] = {}
-    for trajectory in filter(trainable, trajectories):
-        groups.setdefault(trajectory.group, []).append(trajectory)
-    return [members for members in groups.values() if len({member.success for member in members}) > 1]
+    if trajectory.tokens is None:
+        raise ValueError(f"trajectory {trajectory.key!r} has no tokens; its environment was built without a tokenizer")
+    trained = [tokens for tokens in trajectory.sequences if Mask.POLICY in tokens.mask]
+    if episode is None and len(trained) > 1:
+        raise ValueError(f"trajectory {trajectory.key!r} makes {len(trained)} sequences: number its episode")
+    starts = [_first_turn(tokens) for tokens in trained]
+    rewards = np.zeros((len(trained), len(trajectory.turn_rewards)))
+    for turn, reward in enumerate(trajectory.turn_rewards, start=1):
+        rewards[max(bisect_right(starts, turn) - 1, 0), turn - 1] = reward
+    return [
+        TokenSequence(
+            ids=tokens.ids,
+            mask=tokens.mask,
+            logprobs=tokens.logprobs,
+            rewards=tokens.token_rewards(own.tolist()),
+            group=group,
+            episode=episode,
+            turns=turns_of(tokens),
+            success=trajectory.success or 0.0,
+            cut_short=trajectory.ending == "length",
+        )
+        for tokens, own in zip(trained, rewards, strict=True)
+    ]
+
+
+def sequences_of_groups(groups: Sequence[Sequence[Trajectory]]) -> list[TokenSequence]:
+    """The sequences of all episodes of all groups, numbered from 0."""
+    members = [(group, member) for group, members in enumerate(groups) for member in members]
+    return [one for episode, (group, member) in enumerate(members) for one in sequences_of(member, group, episode)]
+
+
+def turns_of(tokens: TokenTranscript) -> NDArray[np.int64]:
+    """The policy's turn that each token is of, from 1; 0 in the prompt. # [T]"""
+    turns = np.zeros(len(tokens), dtype=np.int64)
+    for span in tokens.spans:
+        turns[span.start : span.end] = span.turn
+    return turns
+
+
+def _first_turn(tokens: TokenTranscript) -> int:
+    """The first turn that is trained on in this sequence."""
+    first = int(np.argmax(tokens.mask == Mask.POLICY))
+    return next(span.turn for span in tokens.spans if span.end > first)
 
 
 def summary(trajectories: Sequence[Trajectory]) -> Mapping[str, float]:
@@ -57,7 +91,11 @@ def summary(trajectories: Sequence[Trajectory]) -> Mapping[str, float]:
     whole = [trajectory for trajectory in trajectories if not trajectory.failed]
     calls = Counter(call.status == "ok" for trajectory in whole for call in trajectory.calls)
     cut = [trajectory.ending not in TERMINATED for trajectory in whole]
-    tokens = [int((trajectory.tokens.mask == Mask.POLICY).sum()) for trajectory in whole if trajectory.tokens]
+    tokens = [
+        sum(int((tokens.mask == Mask.POLICY).sum()) for tokens in trajectory.sequences)
+        for trajectory in whole
+        if trajectory.tokens
+    ]
     return {
         "success": _mean([float(trajectory.success or 0.0) for trajectory in whole]),
         "reward": _mean([trajectory.reward for trajectory in whole]),

@@ -1,0 +1,12 @@
+"""The groups that a group-wise estimator can learn from.
+
+Raw correctness decides, not the reward: a shaping term would let a group through in which all are equally right (Yu et
+al. 2025, "DAPO", dynamic sampling).
+"""
+
+from toolenvs.train.filters import Groups
+
+
+def select(groups: Groups, share: float) -> Groups:
+    """Those of at least two members, of unlike correctness."""
+    return [members for members in groups if len({member.success for member in members}) > 1]

@@ -1,0 +1,259 @@
+"""The policy's update: one rollout, cut into mini-batches for the optimizer and micro-batches for memory.
+
+Shapes: B sequences, T tokens.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from toolenvs.tokens import Mask
+from toolenvs.train import policy_losses
+from toolenvs.train.batching import Batch, micro_batches
+from toolenvs.train.corrections import sampling_correction
+from toolenvs.train.ewma import Ewma
+from toolenvs.train.kl import kl_per_token
+from toolenvs.train.losses import Denominator, aggregate, token_mean
+from toolenvs.train.optim import Optimizers
+from toolenvs.train.overlong import overlong_penalty, without_overlong
+from toolenvs.train.scoring import score
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateSettings:
+    """How a batch becomes an update of the policy."""
+
+    seed: int = 0
+    """Seed of the order of tasks, of sampling and of the mini-batches."""
+    temperature: float = 1.0
+    """Of sampling; the trainer scores tokens at the same one."""
+    policy_loss: str = "clip"
+    """The loss of a token: a file in toolenvs/train/policy_losses."""
+    aggregation: str = "token-mean"
+    """How per-token losses are summed up: a key of losses.AGGREGATIONS."""
+    constant_tokens: int | None = None
+    """The length that `seq-mean-token-sum-norm` divides by."""
+    clip_low: float = 0.2
+    """How far the ratio may fall below 1."""
+    clip_high: float = 0.28
+    """How far the ratio may rise above 1."""
+    dual_clip: float = 10.0
+    """Bound of the loss where the advantage is negative, in units of it; 0 leaves it out."""
+    m2_limit: float = 0.04
+    """Of `m2po`: bound of the log-ratio's second moment."""
+    ewma_decay: float = 0.9
+    """Of `ppo_ewma`: how much of the proximal policy stays at each update."""
+    kl_coef: float = 0.0
+    """Weight of the divergence from another policy; 0 leaves it out."""
+    kl_form: str = "k3"
+    """Estimate of that divergence: a key of kl.FORMS."""
+    kl_from: str = "initial"
+    """What it is the divergence from: the "initial" policy, or the "old" one, which each rollout was sampled with."""
+    kl_place: str = "loss"
+    """Where it is added: to the "loss", or as a cost to each token's "reward"."""
+    entropy_coef: float = 0.0
+    """Weight of the entropy bonus, which keeps distributions wide."""
+    lm_coef: float = 0.0
+    """Weight of VAPO's loss on positive examples: -log p of the tokens of episodes that were right."""
+    overlong_cache_tokens: int = 0
+    """DAPO's soft overlong penalty: tokens below `overlong_max_tokens` over which the fine grows; 0 leaves it out."""
+    overlong_max_tokens: int = 20480
+    """The policy's tokens from which on the fine is whole."""
+    overlong_factor: float = 1.0
+    """The whole fine."""
+    overlong_filter: bool = False
+    """Whether episodes that a limit on length cut are left out of the loss (DAPO's overlong filtering)."""
+    recompute_logprobs: bool = False
+    """Whether the trainer scores the rollout before the first update, instead of trusting the engine's numbers."""
+    correction: str = "token-cap"
+    """Where they are recomputed: how trainer over engine weighs the loss, a key of corrections.FORMS."""
+    correction_cap: float = 2.0
+    """Where they are recomputed: bound of the importance weight between trainer and engine; 0 for no weights."""
+    correction_reject: str = "none"
+    """Which sequences are rejected by these weights: none, floor, geometric or product."""
+    correction_window: float = 0.001
+    """How far from 1 a sequence's weight may be, for `geometric` and `product`."""
+    epochs: int = 1
+    """Passes over each rollout."""
+    mini_batches: int = 2
+    """Updates that each pass over a rollout is cut into."""
+    micro_batch_tokens: int = 4096
+    """Tokens, padding included, that go through the model at once."""
+
+    @property
+    def needs_reference(self) -> bool:
+        """Whether the initial policy must be kept."""
+        own = "kl_coef" in policy_losses.needs(self.policy_loss)
+        return bool(self.kl_coef) and self.kl_from == "initial" and not own
+
+
+@torch.no_grad()
+def rescore(settings: UpdateSettings, model: Any, batch: Batch) -> Tensor:
+    """Log-probabilities [B, T] of the rollout's tokens under a model, without dropout."""
+    training = model.training
+    model.eval()
+    rescored = torch.zeros_like(batch.logprobs)
+    for members in micro_batches(batch.lengths.tolist(), settings.micro_batch_tokens):
+        index = torch.tensor(members, device=batch.ids.device)
+        part = batch.rows(index)
+        rescored[index, : part.ids.shape[1]] = score(model, part, temperature=settings.temperature).logprobs
+    model.train(training)
+    return rescored
+
+
+def shape_rewards(
+    settings: UpdateSettings, reference: Any, batch: Batch, old_logprobs: Tensor
+) -> tuple[Batch, dict[str, float]]:
+    """The batch with what training adds to its rewards: the overlong fine, and the divergence as a cost.
+
+    Returns:
+        The batch, and what was added, by name: means over episodes of `overlong`, over tokens of `kl`.
+    """
+    rewards, added = batch.rewards, {}
+    if settings.overlong_cache_tokens:
+        fine = overlong_penalty(
+            batch.mask,
+            max_tokens=settings.overlong_max_tokens,
+            cache_tokens=settings.overlong_cache_tokens,
+            factor=settings.overlong_factor,
+        )
+        rewards = rewards + fine
+        added["overlong"] = float(fine.sum()) / len(batch)
+    if reference is not None and settings.kl_place == "reward":
+        anchor = rescore(settings, reference, batch)
+        kl = kl_per_token(old_logprobs, anchor, batch.mask, settings.kl_form)
+        rewards = rewards - settings.kl_coef * kl
+        added["kl"] = float(kl.sum()) / Denominator.of(batch.mask).tokens
+    return replace(batch, rewards=rewards), added
+
+
+def update(
+    settings: UpdateSettings,
+    model: Any,
+    reference: Any,
+    optimizers: Optimizers,
+    batch: Batch,
+    old_logprobs: Tensor,
+    advantages: Tensor,
+    step: int,
+    proximal: Ewma | None = None,
+) -> dict[str, float]:
+    """All passes over the batch; returns what the updates looked like, token means over the batch.
+
+    Args:
+        settings: of the run.
+        model: the policy.
+        reference: the policy that the divergence is from, or None.
+        optimizers: of the policy.
+        batch: the rollout; its `logprobs` are the engine's.
+        old_logprobs: of the policy before the first update, [B, T]; the engine's or `rescore`'s.
+        advantages: [B, T].
+        step: of the run, for the order of the mini-batches.
+        proximal: of `ppo_ewma`.
+    """
+    weights = None
+    if settings.recompute_logprobs and settings.correction_cap:
+        weights = sampling_correction(
+            old_logprobs,
+            batch.logprobs,
+            batch.mask,
+            cap=settings.correction_cap,
+            form=settings.correction,
+            reject=settings.correction_reject,
+            window=settings.correction_window,
+        )
+    if settings.overlong_filter:
+        batch = replace(batch, mask=without_overlong(batch.mask, batch.cut_short))
+    sums = dict.fromkeys(("loss", "entropy", "kl", "clipped", "ratio", "gradient_norm"), 0.0)
+    if not (batch.mask == Mask.POLICY).any():
+        return sums
+    whole = Denominator.of(batch.mask)
+    rng = np.random.default_rng([settings.seed, step])
+    for _ in range(settings.epochs):
+        order = torch.from_numpy(rng.permutation(len(batch))).to(batch.ids.device)
+        mini_batches = order.chunk(min(settings.mini_batches, len(batch)))
+        for mini_batch in mini_batches:
+            if not (batch.mask[mini_batch] == Mask.POLICY).any():
+                continue
+            loss, passed = _backward(
+                settings, model, reference, batch, old_logprobs, advantages, weights, mini_batch, proximal
+            )
+            for name, value in passed.items():
+                sums[name] += value / whole.tokens / settings.epochs
+            sums["loss"] += loss / len(mini_batches) / settings.epochs
+            sums["gradient_norm"] += optimizers.step() / len(mini_batches) / settings.epochs
+            if proximal is not None:
+                proximal.update(model)
+    return sums
+
+
+def _backward(
+    settings: UpdateSettings,
+    model: Any,
+    reference: Any,
+    batch: Batch,
+    old_logprobs: Tensor,
+    advantages: Tensor,
+    weights: Tensor | None,
+    mini_batch: Tensor,
+    proximal: Ewma | None,
+) -> tuple[float, dict[str, float]]:
+    """Leave a mini-batch's gradient in the model; returns its loss, and sums over its tokens by name."""
+    total, sums = 0.0, dict.fromkeys(("entropy", "kl", "clipped", "ratio"), 0.0)
+    mask = batch.mask[mini_batch]
+    denominator = Denominator.of(mask)
+    right = Denominator.of(positive) if (positive := _positive(batch, mini_batch)).eq(Mask.POLICY).any() else None
+    available: dict[str, Any] = {
+        "clip_low": settings.clip_low,
+        "clip_high": settings.clip_high,
+        "dual_clip": settings.dual_clip or None,
+        "m2_limit": settings.m2_limit,
+        "kl_coef": settings.kl_coef,
+        "kl_form": settings.kl_form,
+    }
+    wanted = policy_losses.needs(settings.policy_loss)
+    if "statistics" in wanted:
+        rows = batch.rows(mini_batch)
+        width = rows.ids.shape[1]
+        tensors = (rescore(settings, model, rows), old_logprobs[mini_batch, :width], advantages[mini_batch, :width])
+        available["statistics"] = policy_losses.prepare(settings.policy_loss, *tensors, rows.mask, **available)
+    for members in micro_batches(batch.lengths[mini_batch].tolist(), settings.micro_batch_tokens):
+        index = mini_batch[torch.tensor(members, device=mini_batch.device)]
+        part = batch.rows(index)
+        width = part.ids.shape[1]
+        scores = score(model, part, temperature=settings.temperature, entropy_gradient=bool(settings.entropy_coef))
+        if "prox_logprobs" in wanted and proximal is not None:
+            available["prox_logprobs"] = rescore(settings, proximal.model, part)
+        surrogate = policy_losses.policy_loss(
+            settings.policy_loss,
+            scores.logprobs,
+            old_logprobs[index, :width],
+            advantages[index, :width],
+            part.mask,
+            **available,
+        )
+        per_token = surrogate.loss if weights is None else surrogate.loss * weights[index, :width]
+        if settings.kl_coef and settings.kl_place == "loss" and "kl_coef" not in wanted:
+            anchor = old_logprobs[index, :width] if reference is None else rescore(settings, reference, part)
+            kl = kl_per_token(scores.logprobs, anchor, part.mask, settings.kl_form)
+            per_token = per_token + settings.kl_coef * kl
+            sums["kl"] += float(kl.detach().sum())
+        if settings.entropy_coef:
+            per_token = per_token - settings.entropy_coef * scores.entropy
+        loss = aggregate(per_token, part.mask, settings.aggregation, denominator, settings.constant_tokens)
+        if settings.lm_coef and right is not None:
+            loss = loss + settings.lm_coef * token_mean(-scores.logprobs, _positive(batch, index)[:, :width], right)
+        loss.backward()  # type: ignore[no-untyped-call]
+        total += float(loss.detach())
+        sums["entropy"] += float(scores.entropy.detach().sum())
+        sums["clipped"] += float(surrogate.clipped.sum())
+        sums["ratio"] += float(surrogate.ratio.sum())
+    return total, sums
+
+
+def _positive(batch: Batch, index: Tensor) -> Tensor:
+    """The masks of some sequences with nothing to learn in those whose episode was not right, [B, T]."""
+    return batch.mask[index] * (batch.success[index] >= 1)[:, None].to(batch.mask.dtype)
