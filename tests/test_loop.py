@@ -58,6 +58,20 @@ def test_an_interrupt_ends_what_was_running() -> None:
     assert cancelled == [True]
 
 
+def test_an_interrupt_before_anything_ran(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = loop.run(_which())
+    forever = mine.run_forever
+
+    def interrupted() -> None:
+        monkeypatch.setattr(mine, "run_forever", forever)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(mine, "run_forever", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        loop.run(_which())
+    assert [loop.run(_which()) for _ in range(3)] == [mine] * 3
+
+
 def test_an_environment_survives_an_interrupted_step() -> None:
     env = ToolEnv("ReTool-v0", session="stateful")
     env.reset(seed=0)

@@ -30,6 +30,7 @@ class _Kept(threading.local):
 _kept = _Kept()
 _lock = threading.Lock()
 _shared: _Loop | None = None
+_TICK_S = 0.01
 alone: ContextVar[bool] = ContextVar("alone", default=False)
 """Whether the loop of the running task has nothing else to do: what waits may then hold it for a while."""
 
@@ -45,14 +46,26 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     mine = _kept.mine
     if mine is None or mine.pid != os.getpid():
         mine = _kept.mine = _Loop()
-    task = mine.loop.create_task(coroutine)
+    task = mine.loop.create_task(_to_its_end(coroutine, mine.loop))
     try:
-        return mine.loop.run_until_complete(task)
+        mine.loop.run_forever()
+        return task.result()
     except BaseException:
         if not task.done():  # interrupted from outside, as by Ctrl-C: nothing may go on in the next call
             task.cancel()
-            mine.loop.run_until_complete(asyncio.wait([task]))
+            while not task.done():  # one that never began does not stop the loop
+                tick = mine.loop.call_later(_TICK_S, mine.loop.stop)
+                mine.loop.run_forever()
+                tick.cancel()
+        coroutine.close()
         raise
+
+
+async def _to_its_end(coroutine: Coroutine[Any, Any, T], running: asyncio.AbstractEventLoop) -> T:
+    try:
+        return await coroutine
+    finally:
+        running.stop()  # in this turn of the loop; run_until_complete() takes one more
 
 
 def run_alone(coroutine: Coroutine[Any, Any, T]) -> T:

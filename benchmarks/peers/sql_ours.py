@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Generator
 from functools import partial
-from itertools import cycle
+from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
@@ -27,31 +27,44 @@ TASKS = [
     for number, one in enumerate(QUERIES)
 ]
 
+NUMBERS = count()
 
-def tool(page: str) -> Case:
+
+def unlike(sql: str) -> str:
+    """The query with other blanks behind its first word: none is asked twice, and no kept result answers it."""
+    word, _, rest = sql.partition(" ")
+    return f"{word}{next(NUMBERS):016b} ".replace("0", " ").replace("1", "\n") + rest
+
+
+def tool(page: str, again: bool = False) -> Case:
     with gym.make(f"toolenvs/{page}-v0") as env:
         turn, database = TURNS, ""
         for task in cycle(TASKS):
             if turn == TURNS or task.extra["database"] != database:
                 env.reset(options={"task": task})
                 turn, database = 0, task.extra["database"]
-            action = f"<think>I look.</think>\n<sql>{task.gold}</sql>"
+            action = f"<think>I look.</think>\n<sql>{task.gold if again else unlike(task.gold)}</sql>"
             text, *_ = yield lambda action=action: env.step(action)
             assert "row" in text, text
             turn += 1
 
 
-def reward(page: str) -> Case:
+def reward(page: str, again: bool = False) -> Case:
     with gym.make(f"toolenvs/{page}-v0") as env:
         for task in TASKS:  # copies are made, and golds run on them, once for a task and not for an episode
             env.reset(options={"task": task})
             env.step(f"<think>I know.</think>\n<solution>{task.gold}</solution>")
         for task in cycle(TASKS):
             env.reset(options={"task": task})
-            action = f"<think>I know.</think>\n<solution>{task.gold}</solution>"
+            action = f"<think>I know.</think>\n<solution>{task.gold if again else unlike(task.gold)}</solution>"
             _, value, terminated, *_ = yield lambda action=action: env.step(action)
             assert terminated
             assert value == 1.0
 
 
-CASES = {f"{case.__name__}, {page}": partial(case, page) for case in (tool, reward) for page in ("SQL", "SkyRLSQL")}
+CASES = {
+    f"{case.__name__}, {page}{', again' if again else ''}": partial(case, page, again)
+    for case in (tool, reward)
+    for page in ("SQL", "SkyRLSQL")
+    for again in (False, True)
+}

@@ -96,6 +96,7 @@ def postgres_address() -> Iterator[str]:
     made = ["-D", str(folder / "data"), "-U", "owner", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"]
     subprocess.run([programs / "initdb", *made], check=True, capture_output=True, cwd="/", **as_user)
     settings = {"listen_addresses": "", "unix_socket_directories": str(folder), "fsync": "off", "max_connections": "20"}
+    settings["autovacuum"] = "off"  # plans, and with them the order of rows, change with what it finds out
     options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen(
@@ -129,6 +130,7 @@ def _fill_postgres(psycopg: Any, reader: Any, folder: str) -> None:
             with owner.cursor().copy(f'COPY "{name}" FROM STDIN') as copy:
                 for row in rows:
                     copy.write_row(row)
+        owner.execute("ANALYZE")
         for statement in reader("reader", "music"):
             owner.execute(statement)
 

@@ -1,17 +1,19 @@
 """What every database can do: run one query that only reads, and describe itself."""
 
 import asyncio
+import contextlib
 import functools
 import os
 import re
 import time
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from toolenvs.databases import ddl, wire
 from toolenvs.databases import schema as schemas
+from toolenvs.databases.kept import shared
 from toolenvs.databases.limits import Limits
 from toolenvs.databases.pool import Gone, Pool
 from toolenvs.databases.result import Result
@@ -50,12 +52,16 @@ class Database(ABC):
         memory_mb: int | None = None,
         seed: int = 0,
         now: str = NOW,
+        beside: Sequence[str] = (),
+        keep: int = 0,
         **limits: Any,
     ) -> None:
         """Open the database; a wrong source is told at once.
 
         Args:
             source: what the engine opens: a file, or the address of a server.
+            beside: further sources, which the same processes have open: `on` says which one a query is about.
+            keep: how many results are kept; see `toolenvs.databases.kept`. SQLite only.
             workers: processes that run queries at the same time; by default one for each processor.
             memory_mb: address space of one such process; by default what the engine needs.
             seed: of the engine's random numbers, the same for every query.
@@ -71,8 +77,12 @@ class Database(ABC):
                 raise ConfigError(f"databases: {name} must be a whole number from {least}, not {value!r}")
         self.limits = Limits().override(**limits)
         self._seed, self._now = _seed(seed), _moment(now)
+        self._places = range(1 + len(beside))
+        self._keep = keep
+        others = [self._opening(other) for other in beside]
         first = {
             **self._opening(source),
+            "beside": others,
             "engine": self.engine,
             "dialect": self.dialect,
             "extra": self.extra,
@@ -80,6 +90,7 @@ class Database(ABC):
         }
         self._pool = Pool(first, workers or os.cpu_count() or 1)
         self._finish = weakref.finalize(self, self._pool.close)
+        self._kept = shared((self.engine, *map(self._identity, (first, *others))))
         self._schemas: dict[int, Schema] = {}
         self._described: dict[tuple[int, int], str] = {}
         try:
@@ -87,6 +98,10 @@ class Database(ABC):
         except BaseException:
             self.close()
             raise
+
+    def _identity(self, opening: Mapping[str, Any]) -> Hashable:
+        """What tells a source from all others; where its contents may change, nothing is like it."""
+        return object()
 
     @abstractmethod
     def _opening(self, source: str) -> Mapping[str, Any]:
@@ -105,6 +120,7 @@ class Database(ABC):
         answer: bool = False,
         seed: int | None = None,
         now: str | None = None,
+        on: int = 0,
     ) -> Result:
         """Run one query; whatever it does, a result comes back.
 
@@ -114,20 +130,23 @@ class Database(ABC):
             answer: refuse what only explains or describes, so that it cannot stand as the answer to a question.
             seed: of the engine's random numbers; None: the database's.
             now: what the engine's clock says; None: the database's.
+            on: which database: 0, this one, or from 1 those of `beside`.
 
         Raises:
             ConfigError: `sql` is no text, or `seed` or `now` cannot be used.
             DatabaseError: the database itself failed, or is closed: never the query's doing.
         """
         limits, started_s = limits or self.limits, time.perf_counter()
-        frame = self._frame(sql, limits, answer, seed, now)
+        if self._keep and (kept := self._again(sql, on, limits, now)) is not None:
+            return kept
+        frame = self._frame(sql, limits, answer, seed, now, on)
         if isinstance(frame, Result):
             return frame
         try:
             outcome = self._pool.exchange(frame, limits.timeout_s + KILL_AFTER_S)
         except (TimeoutError, Gone) as ended:
             outcome = _ended(ended, limits)
-        return _result(outcome, started_s)
+        return self._noted(outcome, started_s, sql, on, limits, now)
 
     async def aquery(
         self,
@@ -137,17 +156,52 @@ class Database(ABC):
         answer: bool = False,
         seed: int | None = None,
         now: str | None = None,
+        on: int = 0,
     ) -> Result:
         """As `query`. Cancelling kills the query."""
         limits, started_s = limits or self.limits, time.perf_counter()
-        frame = self._frame(sql, limits, answer, seed, now)
+        if self._keep and (kept := self._again(sql, on, limits, now)) is not None:
+            return kept
+        frame = self._frame(sql, limits, answer, seed, now, on)
         if isinstance(frame, Result):
             return frame
         try:
             outcome = await self._pool.aexchange(frame, limits.timeout_s + KILL_AFTER_S)
         except (TimeoutError, Gone) as ended:
             outcome = _ended(ended, limits)
-        return _result(outcome, started_s)
+        return self._noted(outcome, started_s, sql, on, limits, now)
+
+    async def aquery_each(self, sql: str, on: Sequence[int], *, answer: bool = False) -> list[Result]:
+        """As `aquery` on several of the databases, which one process asks one after another for one message."""
+        limits, started_s = self.limits, time.perf_counter()
+        found = [self._again(sql, place, limits, None) for place in on]
+        missing = [place for place, kept in zip(on, found, strict=True) if kept is None]
+        if len(missing) > 1:
+            frame = self._frame(sql, limits, answer, None, None, tuple(missing))
+            if isinstance(frame, Result):
+                return [frame] * len(on)
+            outcome: dict[str, Any] = {}
+            with contextlib.suppress(TimeoutError, Gone):  # one of them ended the process: each tells for itself
+                timeout_s = len(missing) * (limits.timeout_s + KILL_AFTER_S)
+                outcome = await self._pool.aexchange(frame, timeout_s)
+            if "each" in outcome:
+                ran = zip(missing, outcome["each"], strict=True)
+                each = {place: self._noted(one, started_s, sql, place, limits, None) for place, one in ran}
+                return [each[place] if kept is None else kept for place, kept in zip(on, found, strict=True)]
+        return await asyncio.gather(*(self.aquery(sql, answer=answer, on=place) for place in on))
+
+    def _again(self, sql: str, on: int, limits: Limits, now: str | None) -> Result | None:
+        """The result that is kept of a query."""
+        return self._kept.find(sql, on, now or self._now, limits) if isinstance(sql, str) else None
+
+    def _noted(
+        self, answer: dict[str, Any], started_s: float, sql: str, on: int, limits: Limits, now: str | None
+    ) -> Result:
+        """The result that a process answered; kept where it would answer the same again."""
+        result = _result(answer, started_s)
+        if self._keep and answer.get("again"):
+            self._kept.add(sql, on, now or self._now, limits, result, self._keep)
+        return result
 
     def schema(self, *, samples: int = 0) -> Schema:
         """Tables and views in order of their names, and up to `samples` values of each column; read once.
@@ -183,9 +237,13 @@ class Database(ABC):
             self._described[max_chars, samples] = found
         return found
 
-    def _frame(self, sql: str, limits: Limits, answer: bool, seed: int | None, now: str | None) -> bytes | Result:
+    def _frame(
+        self, sql: str, limits: Limits, answer: bool, seed: int | None, now: str | None, on: int | tuple[int, ...]
+    ) -> bytes | Result:
         if not isinstance(sql, str):
             raise ConfigError(f"query() takes one text of SQL, not {sql!r:.100}")
+        if on and not all(place in self._places for place in ((on,) if isinstance(on, int) else on)):
+            raise ConfigError(f"query() on {on!r}: the databases are numbered 0 to {self._places[-1]}")
         try:
             text = sql.encode()
         except UnicodeEncodeError:
@@ -196,7 +254,7 @@ class Database(ABC):
         if b"\0" in text:
             return Result("error", code="syntax", error="the query holds a NUL character: remove it")
         seed = self._seed if seed is None else _seed(seed)
-        head = _head(limits, bool(answer), seed, self._now if now is None else _moment(now))
+        head = _head(limits, bool(answer), seed, self._now if now is None else _moment(now), on)
         return wire.query(head, text.removeprefix(_MARK))
 
     def close(self) -> None:
@@ -255,8 +313,9 @@ def _result(answer: dict[str, Any], started_s: float) -> Result:
 
 
 @functools.lru_cache(1024)
-def _head(limits: Limits, answer: bool, seed: int, now: str) -> bytes:
+def _head(limits: Limits, answer: bool, seed: int, now: str, on: int | tuple[int, ...]) -> bytes:
     return wire.head(
+        on=on,
         answer=answer,
         seed=seed,
         now=now,

@@ -22,7 +22,10 @@ class Engine(Protocol):
     """One opened database, in the process that may be killed."""
 
     def query(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The fields of a `Result`; `request` holds sql, answer, seed, now and the fields of `Limits`."""
+        """The fields of a `Result`; `request` holds sql, answer, seed, now and the fields of `Limits`.
+
+        With "again" true where any later request for it gives the same, whatever the seed, and the rows are few.
+        """
         ...
 
     def schema(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -44,23 +47,38 @@ def main(descriptor: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     try:
         module, _, name = first["engine"].partition(":")
-        engine: Engine = getattr(importlib.import_module(module), name)(first)
+        opened = getattr(importlib.import_module(module), name)
+        engines: list[Engine] = [opened(first | one) for one in ({}, *first.get("beside", ()))]
     except Exception as error:
         channel.sendall(wire.encode({"failed": str(error), "kind": type(error).__name__}))
         return
     channel.sendall(wire.encode({"ready": os.getpid()}))
     while (request := _receive(channel)) is not None:
         signal.setitimer(signal.ITIMER_REAL, request["timeout_s"] + GRACE_S)
-        frame = _answer(engine, request)
+        frame = _answer(engines, request)
         signal.setitimer(signal.ITIMER_REAL, 0)
         channel.sendall(frame)
 
 
-def _answer(engine: Engine, request: dict[str, Any]) -> bytes:
+def _answer(engines: list[Engine], request: dict[str, Any]) -> bytes:
+    on = request.get("on", 0)
     try:
-        return wire.encode(engine.schema(request) if "samples" in request else engine.query(request))
+        if "samples" in request:
+            return wire.encode(engines[0].schema(request))
+        if isinstance(on, int):
+            return wire.encode(engines[on].query(request))
+        return wire.encode({"each": [_asked(engines[place], request) for place in on]})
     except MemoryError:
         return wire.encode(out_of_memory())
+
+
+def _asked(engine: Engine, request: dict[str, Any]) -> dict[str, Any]:
+    """What one of several engines answers, within a time of its own."""
+    signal.setitimer(signal.ITIMER_REAL, request["timeout_s"] + GRACE_S)
+    try:
+        return engine.query(request)
+    except MemoryError:
+        return out_of_memory()
 
 
 def out_of_memory() -> dict[str, Any]:

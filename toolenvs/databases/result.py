@@ -40,7 +40,7 @@ class Result:
     """Whether another run gives the same; False where the query reads a clock that cannot be stopped (PostgreSQL), or
     takes a sample without naming its seed (PostgreSQL, DuckDB)."""
     seconds: float = 0.0
-    """Wall time from request to answer."""
+    """Wall time from request to answer, when the query ran; see `toolenvs.databases.kept`."""
 
     @property
     def text(self) -> str:

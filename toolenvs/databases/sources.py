@@ -31,6 +31,13 @@ def source_of(task: Task, *, folder: str = "", default: str = "") -> Path:
     return made(name) or Path(name)
 
 
+def asks(task: Task) -> tuple[str | None, ...]:
+    """All that `source_of` looks at in a task: tasks that ask alike are about the same database."""
+    own, identity = (task.extra.get(key) for key in ("database", "db_id"))
+    names = (name if isinstance(name, str) else None for name in (own, identity))
+    return (*names, str(task.extra.get("data") or ""))
+
+
 def made(name: str) -> Path | None:
     """The file of a database that is made, and so lies among all others that are; None for the name of a file.
 

@@ -1,5 +1,6 @@
 """SQL as a tool: one query on the database that the task is about, its rows as text, and the schema on request."""
 
+import os
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -8,13 +9,15 @@ from typing import Any, ClassVar
 
 from toolenvs import databases
 from toolenvs.databases import Database, Result, ddl
-from toolenvs.databases.sources import source_of
+from toolenvs.databases.sources import asks, source_of
 from toolenvs.errors import TaskError, ToolError, did_you_mean
 from toolenvs.schema import at_least
 from toolenvs.tasks.task import Task
 from toolenvs.tools import _sql_parsing
 from toolenvs.tools.base import ToolResult
 
+_KEPT = 256
+"""Small results of a database: the queries of a group of episodes are often the same."""
 _SCHEMA = re.compile(r"\s*\.(schema|tables)\b\s*(.*?)\s*;?\s*", re.IGNORECASE | re.DOTALL)
 
 
@@ -80,6 +83,7 @@ class Tool:
         if self.parses:
             _sql_parsing.check(options.dialect)
         self.description = options.description
+        self._found: dict[tuple[int, tuple[str | None, ...]], Database] = {}
         self.context: Mapping[str, Callable[[Task], str]] = {"schema": self.schema, "evidence": evidence}
         """What a prompt may say of a task, by the name of its placeholder."""
 
@@ -90,11 +94,13 @@ class Tool:
             TaskError: the task names none, or it is not there.
             DatabaseError: it cannot be opened.
         """
-        options = self.options
-        path = source_of(task, folder=options.databases, default=options.database)
-        return databases.shared(
-            f"sqlite:///{path.absolute()}", timeout_s=options.timeout_s, max_steps=options.max_steps
-        )
+        options, key = self.options, (os.getpid(), asks(task))
+        found = self._found.get(key)
+        if found is None:
+            path = source_of(task, folder=options.databases, default=options.database)
+            limits = {"timeout_s": options.timeout_s, "max_steps": options.max_steps}
+            found = self._found[key] = databases.shared(f"sqlite:///{path.absolute()}", keep=_KEPT, **limits)
+        return found
 
     def schema(self, task: Task) -> str:
         """The schema of a task's database, within the budget."""

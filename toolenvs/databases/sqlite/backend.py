@@ -1,7 +1,8 @@
 """The backend `sqlite`."""
 
 import hashlib
-from collections.abc import Mapping
+import os
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,6 +28,10 @@ class Sqlite(Database):
                     "open it once with sqlite3, run PRAGMA wal_checkpoint(TRUNCATE), and close it"
                 )
         return {"path": str(self.path)}
+
+    def _identity(self, opening: Mapping[str, Any]) -> Hashable:
+        told = os.stat(opening["path"])
+        return opening["path"], told.st_dev, told.st_ino, told.st_size, told.st_mtime_ns
 
     def fingerprint(self) -> str:
         """SHA-256 of the file as it is now, in hexadecimal digits."""

@@ -14,6 +14,9 @@ from toolenvs.databases.sqlite.functions import CALL_STEPS, Functions
 from toolenvs.databases.sqlite.lexer import Lexed, lex
 
 _TICK_STEPS = 1_000
+_EXPLAINS = ("EXPLAIN", "PRAGMA")
+_AGAIN_BYTES = 8_192
+"""Results up to this size are worth keeping."""
 _COUNT_STEPS = 1_000_000
 """What is spent at most on counting the rows that are not kept."""
 _LIMITS = {
@@ -132,6 +135,7 @@ class SqliteEngine:
             found = self._rows(self._connection.execute(lexed.sql), request)
             if lexed.first == "EXPLAIN" and found["status"] == "ok":
                 found["rows"] = [tuple(map(_without_address, row)) for row in found["rows"]]
+            found["again"] = found.get("again", False) and lexed.first not in _EXPLAINS
             return found
         except (sqlite3.Error, sqlite3.Warning, MemoryError, ValueError, OverflowError) as error:
             return self._failure(error, lexed)
@@ -160,6 +164,7 @@ class SqliteEngine:
             "truncated": truncated,
             "total_rows": total,
             "steps": steps,
+            "again": not truncated and request["max_bytes"] - room <= _AGAIN_BYTES and not self._functions.drew,
         }
 
     def _count(self, cursor: sqlite3.Cursor, total: int) -> int | None:
@@ -228,7 +233,7 @@ def _refusal(lexed: Lexed, answer: bool) -> dict[str, Any] | None:
     if lexed.parameter:
         told = f"the parameter {lexed.parameter} has no value: write the value itself"
         return {"status": "error", "code": "sql", "error": told}
-    if answer and lexed.first in ("EXPLAIN", "PRAGMA"):
+    if answer and lexed.first in _EXPLAINS:
         told = f"{lexed.first} only explains or describes: answer with a query that gives the rows"
         return {"status": "refused", "code": "not_a_query", "error": told}
     return None

@@ -59,6 +59,11 @@ class Functions:
             self._native.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max_bytes)
         self._seed, self._seeded, self.calls, self.problem = seed, False, 0, None
 
+    @property
+    def drew(self) -> bool:
+        """Whether the query asked for a random number."""
+        return self._seeded
+
     def _override(
         self,
         connection: sqlite3.Connection,

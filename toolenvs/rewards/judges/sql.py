@@ -17,7 +17,7 @@ from typing import Literal
 from toolenvs import sample_databases
 from toolenvs.databases import dialects
 from toolenvs.databases.parsing import Unparsed, transpiled
-from toolenvs.databases.sources import made, name_of
+from toolenvs.databases.sources import asks, made, name_of
 from toolenvs.errors import DatabaseError, TaskError
 from toolenvs.rewards import sql
 from toolenvs.rewards.json_answer import members
@@ -82,7 +82,7 @@ class Judge:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._golds: dict[Path, dict[str, None]] = {}
-        self._suites: dict[tuple[int, str, bool], Suite] = {}
+        self._suites: dict[tuple[int, str, tuple[str | None, ...]], Suite] = {}
         dialects.check(options.dialect)
         self.context: Mapping[str, Callable[[Task], str]] = {"schema": self._schema, "evidence": _evidence}
         """What a prompt may say of a task, by the name of its placeholder."""
@@ -95,12 +95,14 @@ class Judge:
         Raises:
             TaskError: the task names no database, or it is not there.
         """
-        name, metric = self._database(task), self._metric(task)
-        copied = metric == "careful" or (metric == "spider_test_suite" and made(name) is not None)
-        key = (os.getpid(), name, copied)
-        if key not in self._suites:
-            self._suites[key] = self._opened(name, copied)
-        return self._suites[key]
+        metric = self._metric(task)
+        key = (os.getpid(), metric, asks(task))
+        found = self._suites.get(key)
+        if found is None:
+            name = self._database(task)
+            copied = metric == "careful" or (metric == "spider_test_suite" and made(name) is not None)
+            found = self._suites[key] = self._opened(name, copied)
+        return found
 
     def _opened(self, name: str, copied: bool) -> Suite:
         path = made(name) or Path(name)

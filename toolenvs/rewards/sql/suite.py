@@ -7,8 +7,9 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,13 @@ _COMPARED = {"max_rows": 20_000, "max_bytes": 20_000_000, "max_steps": 100_000_0
 """A right query may look at every pair of a few thousand rows, and may not be refused for that."""
 _GOLDS = 10_000
 """Results of golds that are kept."""
+_KEPT = 256
+"""Small results of other queries: the answers of a group are often the same."""
+_VERDICTS = 10_000
+_CHANCES = ("timeout", "error")
+"""How verdicts begin that another run may not give: of time, or of memory."""
+_LONG_STEPS = 500_000
+"""Of a query on the database: from here on it is worth asking the copies side by side."""
 _EXACT = Tolerance()
 _MATCH = Comparison(True, "match")
 
@@ -68,16 +76,17 @@ class Suite:
         self.copies = copies
         self._seed, self._plants = seed, tuple(dict.fromkeys(plants))
         self._folder = folder
-        self._options = {"workers": 1, **_COMPARED, **options}
-        self._opened: dict[int, Database] = {}
+        self._options = {"keep": _KEPT, **_COMPARED, **options}
+        self._opened: dict[bool, Database] = {}
         self._pid = os.getpid()
         self._golds: dict[tuple[str, int], _Gold] = {}
+        self._verdicts: dict[tuple[Any, ...], Comparison] = {}
         self._lock = threading.Lock()
         self._names: frozenset[str] | None = None
         self._temporary: weakref.finalize[..., Any] | None = None
 
-    def database(self, number: int = -1) -> Database:
-        """The database itself, or the changed copy of that number, from 0.
+    def database(self, *, copied: bool = False) -> Database:
+        """The database itself; or its changed copies, which one process has open: `on` is the number of a copy.
 
         Raises:
             DatabaseError: it cannot be opened.
@@ -85,19 +94,24 @@ class Suite:
         """
         if self._pid != os.getpid():  # a forked child opens its own, and another thread may have held the lock
             self._opened, self._pid, self._lock = {}, os.getpid(), threading.Lock()
-        found = self._opened.get(number)
+        found = self._opened.get(copied)
         if found is None:
             with self._lock:
-                if number not in self._opened:
-                    path = self.source if number < 0 else self._copy(number)
-                    self._opened[number] = databases.open(f"sqlite:///{path.absolute()}", **self._options)
-                found = self._opened[number]
+                if copied not in self._opened:
+                    paths = list(map(self._copy, range(self.copies))) if copied else [self.source]
+                    first, *beside = (str(path.absolute()) for path in paths)
+                    options = {"workers": min(os.cpu_count() or 1, len(paths)), **self._options}
+                    self._opened[copied] = databases.open(f"sqlite:///{first}", beside=beside, **options)
+                found = self._opened[copied]
         return found
+
+    def _runs(self, number: int) -> Callable[[str], Result]:
+        """Runs queries on the database itself, below 0, or on the changed copy of that number."""
+        return self.database().query if number < 0 else partial(self.database(copied=True).query, on=number)
 
     def check(self, gold_sql: str) -> str | None:
         """What is wrong with a gold query; None where nothing is. See `check_gold`."""
-        copies = [self.database(number).query for number in range(self.copies)]
-        return check_gold(self.strict(gold_sql), self.database().query, copies)
+        return check_gold(self.strict(gold_sql), self._runs(-1), list(map(self._runs, range(self.copies))))
 
     async def judge(
         self,
@@ -122,11 +136,20 @@ class Suite:
             DatabaseError: a database failed.
         """
 
-        async def held(number: int) -> Comparison:
-            gold = await self._gold(gold_sql, number)
-            if not gold.usable:
-                return _MATCH
-            said = await self.database(number).aquery(said_sql, answer=True)
+        key = (gold_sql, said_sql, ordered, tolerance, extra_columns)
+        found = self._verdicts.get(key)
+        if found is None:
+            found = await self._judged(gold_sql, said_sql, ordered, tolerance, extra_columns)
+            if not found.reason.startswith(_CHANCES):
+                if len(self._verdicts) >= _VERDICTS:
+                    self._verdicts.clear()
+                self._verdicts[key] = found
+        return found
+
+    async def _judged(
+        self, gold_sql: str, said_sql: str, ordered: bool | None, tolerance: Tolerance, extra_columns: bool
+    ) -> Comparison:
+        def held(gold: _Gold, said: Result) -> Comparison:
             if said.truncated:
                 return Comparison(False, "too many rows")
             order = gold.order if ordered is not False else None
@@ -134,21 +157,29 @@ class Suite:
                 order = list(range(len(gold.outcome.rows)))
             return compare(gold.outcome, said, order=order, tolerance=tolerance, extra_columns=extra_columns)
 
-        outcome = (await self._gold(gold_sql, -1)).outcome
-        if outcome.status != "ok" or not outcome.columns:
-            raise JudgeError(f"the gold query fails on {self.source.name}: {outcome.error or 'no columns'}")
-        if not (found := await held(-1)):
+        gold = await self._gold(gold_sql, -1)
+        if gold.outcome.status != "ok" or not gold.outcome.columns:
+            raise JudgeError(f"the gold query fails on {self.source.name}: {gold.outcome.error or 'no columns'}")
+        said = await self.database().aquery(said_sql, answer=True)
+        if not (found := held(gold, said)) or not self.copies:
             return found
-        for number, found in enumerate(await asyncio.gather(*map(held, range(self.copies)))):
-            if not found:
+        golds = await self._golds_of_copies(gold_sql)
+        numbers = [number for number, gold in enumerate(golds) if gold.usable]
+        copies = self.database(copied=True)
+        if (said.steps or 0) > _LONG_STEPS:
+            given = await asyncio.gather(*(copies.aquery(said_sql, answer=True, on=number) for number in numbers))
+        else:
+            given = await copies.aquery_each(said_sql, numbers, answer=True)
+        for number, said in zip(numbers, given, strict=True):
+            if not (found := held(golds[number], said)):
                 return Comparison(False, f"{found.reason} on changed copy {number}")
         return _MATCH
 
     async def outcomes(self, gold_sql: str, said_sql: str, number: int = -1) -> tuple[Result, Result]:
         """What both give on the database itself, or on a changed copy, for the published scores; texts may stand in
         double quotes."""
-        gold = await self._gold(gold_sql, number)
-        return gold.outcome, await self.database(number).aquery(self.strict(said_sql))
+        gold, database = await self._gold(gold_sql, number), self.database(copied=number >= 0)
+        return gold.outcome, await database.aquery(self.strict(said_sql), on=max(number, 0))
 
     async def holds(self, gold_sql: str, number: int) -> bool:
         """Whether the gold says one thing on a changed copy: it runs there, and luck decides nothing."""
@@ -192,8 +223,15 @@ class Suite:
             self._golds[sql, number] = found
         return found
 
+    async def _golds_of_copies(self, sql: str) -> list[_Gold]:
+        golds = [self._golds.get((sql, number)) for number in range(self.copies)]
+        known = [gold for gold in golds if gold is not None]
+        if len(known) == self.copies:
+            return known
+        return await asyncio.gather(*(self._gold(sql, number) for number in range(self.copies)))
+
     def _run_gold(self, sql: str, number: int) -> _Gold:
-        run, sql = self.database(number).query, self.strict(sql)
+        run, sql = self._runs(number), self.strict(sql)
         outcome = run(sql)
         if outcome.status != "ok" or outcome.truncated or not outcome.columns:
             return _Gold(outcome, None, number < 0)

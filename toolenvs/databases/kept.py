@@ -1,0 +1,51 @@
+"""Small results that a query of a file would give again: the policies of a group often ask, and answer, alike.
+
+All databases of a process that have the same file open share them, so that a judge need not run what a tool just ran.
+Only results that depend on the file and the text alone are kept: complete ones, without random numbers, of a query that
+ended by itself. What ran within some limits runs the same way within wider ones.
+"""
+
+import weakref
+from collections.abc import Hashable
+
+from toolenvs.databases.limits import Limits
+from toolenvs.databases.result import Result
+
+
+class Kept:
+    """The results of one file, or of several."""
+
+    def __init__(self) -> None:
+        self._results: dict[tuple[str, int, str], tuple[Limits, Result]] = {}
+
+    def find(self, sql: str, on: int, now: str, limits: Limits) -> Result | None:
+        """The result of a query, where it is known that these limits allow it."""
+        found = self._results.get((sql, on, now))
+        if found is None or not (found[0] is limits or _within(found[0], limits)):
+            return None
+        return found[1]
+
+    def add(self, sql: str, on: int, now: str, limits: Limits, result: Result, most: int) -> None:
+        """Keep a result; what is kept is forgotten where there are `most` already."""
+        if len(self._results) >= most:
+            self._results.clear()
+        self._results[sql, on, now] = limits, result
+
+
+_all: "weakref.WeakValueDictionary[Hashable, Kept]" = weakref.WeakValueDictionary()
+
+
+def shared(key: Hashable) -> Kept:
+    """The one of this process for files that `key` tells from all others, their contents included."""
+    return _all.setdefault(key, Kept())
+
+
+def _within(narrow: Limits, wide: Limits) -> bool:
+    return (
+        narrow.max_steps <= wide.max_steps
+        and narrow.max_rows <= wide.max_rows
+        and narrow.max_bytes <= wide.max_bytes
+        and narrow.max_value_bytes <= wide.max_value_bytes
+        and narrow.max_sql_bytes <= wide.max_sql_bytes
+        and narrow.timeout_s <= wide.timeout_s
+    )
