@@ -72,7 +72,8 @@ class Tool:
         sold, asked = (self.options.products, self.options.shop), (tasks.get("products", 1_000), tasks.get("shop", 0))
         if tasks.get("set") != "shop" or sold == asked:
             return None
-        return f"products = {sold[0]}, shop = {sold[1]} is not the shop of the tasks; set {asked[0]!r} and {asked[1]!r}"
+        told = [f"products = {one[0]}, shop = {one[1]}" for one in (sold, asked)]
+        return f"{told[0]} is not the shop of the tasks; set {told[1]}"
 
     def _browser(self) -> Browser:
         options = self.options
