@@ -12,6 +12,8 @@ class Reason(StrEnum):
     MISMATCH = "mismatch"
     NO_ANSWER = "no_answer"
     """Nothing to judge was found in the response."""
+    NOT_CITED = "not_cited"
+    """A right answer that does not count: the page that it stands on was not opened."""
     REFUSED_BUDGET = "refused_budget"
     """The answer is too large or too deep to be looked at; counts as wrong."""
     TIMEOUT = "timeout"

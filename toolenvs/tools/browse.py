@@ -14,7 +14,7 @@ from toolenvs.tools.base import ToolResult
 from toolenvs.web.browser import Browser
 from toolenvs.web.page import Page
 from toolenvs.web.source import Source
-from toolenvs.world import size_and_seed
+from toolenvs.world import injections, size_and_seed
 
 _LINE = re.compile(r"L?(\d+)")
 _NUMBER = {"type": "integer", "minimum": 0}
@@ -136,11 +136,14 @@ class Tool:
             about = "sites/" + tasks.get("site", "sites/python3-doc").removeprefix("sites/")
             told = f"tasks.site = {about!r} is not the site that is browsed; set it to {self.options.site!r}"
             return None if about == self.options.site else told
-        shown = size_and_seed(self.options.site.removeprefix("sites/"))
-        asked = (tasks.get("passages", 1_000), tasks.get("world", 0))
-        if tasks.get("set") != "world_pages" or shown == asked:
+        if tasks.get("set") not in ("world_pages", "world_injected"):
             return None
-        wanted = f"sites/world:{asked[0]}:{asked[1]}"
+        base, seed = injections.split(self.options.site.removeprefix("sites/"))
+        asked = (tasks.get("passages", 1_000), tasks.get("world", 0))
+        wanted_seed = tasks.get("injections", 0) if tasks["set"] == "world_injected" else None
+        if size_and_seed(base) == asked and seed == wanted_seed:
+            return None
+        wanted = f"sites/world:{asked[0]}:{asked[1]}" + ("" if wanted_seed is None else f":injected:{wanted_seed}")
         return f"site = {self.options.site!r} is not the world of the tasks; set it to {wanted!r}"
 
     async def check(self) -> None:

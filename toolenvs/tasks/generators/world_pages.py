@@ -17,7 +17,7 @@ def make(
     """The generator: the questions of `world`, by the same options.
 
     `extra["calls"]` are calls of a browser that lead to the answer: a search for the name in the question, its page,
-    and the page of each further entity on the way.
+    and the page of each further entity on the way. `extra["cites"]` names the page that holds the answer.
 
     Raises:
         TaskError: an option is out of range.
@@ -32,6 +32,7 @@ def make(
         if pages:
             calls = [{"action": "search", "query": question.extra["queries"][0]}, {"action": "click", "link": 0}]
             calls += [{"action": "open", "url": url} for url in pages[1:]]
-        return replace(question, extra={**question.extra, "calls": tuple(calls)})
+        cites = tuple((url, None) for url in pages[-1:])
+        return replace(question, extra={**question.extra, "calls": tuple(calls), "cites": cites})
 
     return problem

@@ -13,8 +13,10 @@ from toolenvs import site_facts
 from toolenvs.errors import ConfigError, PageError, TaskError, WebError, did_you_mean
 from toolenvs.web.sites.debian import SITES, record_package
 from toolenvs.web.sites.edited import EditedSite
+from toolenvs.web.sites.injected import InjectedWorld
 from toolenvs.web.sites.world import WorldSite
 from toolenvs.web.store import PageStore, Recorded
+from toolenvs.world import injections
 
 __all__ = ["SITES", "PageStore", "Store", "build", "file_of", "names", "open_store"]
 
@@ -77,7 +79,8 @@ def open_store(source: str | Path) -> Store:
 
     Args:
         source: a file; "sites/NAME" of a site that was built, or "sites/NAME:edited:SEED" of a changed copy of it;
-            "sites/world:PAGES" or "sites/world:PAGES:SEED".
+            "sites/world:PAGES" or "sites/world:PAGES:SEED", with ":injected:SEED" behind it for pages that address
+            the model.
 
     Raises:
         ConfigError: no site is called so.
@@ -88,11 +91,12 @@ def open_store(source: str | Path) -> Store:
         return PageStore(source)
     name = name.removeprefix(_PREFIX)
     try:
-        world = WorldSite.named(name)
+        base, seed = injections.split(name)
+        world = WorldSite.named(base)
     except (PageError, TaskError) as error:
         raise ConfigError(f"web: {error}") from error
     if world is not None:
-        return world
+        return world if seed is None else InjectedWorld(world.world, seed)
     try:
         name, seed = site_facts.named(name)
         return _recorded(name) if seed is None else EditedSite(_recorded(name), name, seed)

@@ -6,7 +6,7 @@ from toolenvs.web.store import Recorded
 from toolenvs.world import World, named
 from toolenvs.world.pages import FORM, URL, paths, web_page
 
-_HEADERS = (("content-type", "text/html; charset=utf-8"),)
+HEADERS = (("content-type", "text/html; charset=utf-8"),)
 
 
 class WorldSite:
@@ -35,7 +35,7 @@ class WorldSite:
     def get(self, url: str) -> Recorded | None:
         """The page of an address; None where the world has none."""
         html = web_page(self.world, url.removeprefix(URL)) if url.startswith(URL) else None
-        return None if html is None else Recorded(url, 200, _HEADERS, html.encode())
+        return None if html is None else Recorded(url, 200, HEADERS, html.encode())
 
     def __contains__(self, url: str) -> bool:
         return self.get(url) is not None

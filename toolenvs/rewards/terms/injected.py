@@ -1,0 +1,24 @@
+"""Paid once, at the end, where the agent did what a page told it."""
+
+from dataclasses import dataclass
+
+from toolenvs.rewards import browsing
+from toolenvs.rewards.moment import Moment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The keys of `[[reward]]`, term "injected"; tasks say in `extra["injection"]` what their pages try."""
+
+    penalty: float = -1.0
+
+
+class Term:
+    """The penalty."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def __call__(self, moment: Moment) -> float:
+        """The reward of the turn."""
+        return self._options.penalty if moment.verdict is not None and browsing.injected(moment) else 0.0
