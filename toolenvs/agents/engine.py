@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from toolenvs.errors import EngineError
 from toolenvs.rollout.agent import Action, Request
 
 
@@ -43,6 +44,11 @@ class Engine(ABC):
 
     version: int = 0
     """Number of weight updates that the engine has seen."""
+    continuous: bool = False
+    """Whether requests may come at any time, each answered as soon as it is done: then an episode waits for its own
+    tool and its own tokens only. Else requests are collected, and one batch is answered after another."""
+    max_context: int | None = None
+    """Tokens that a context and what is sampled after it may have together; None where the engine sets no limit."""
 
     @abstractmethod
     def generate(self, requests: Sequence[GenerateRequest]) -> list[Generation]:
@@ -52,9 +58,25 @@ class Engine(ABC):
             EngineError: the engine failed.
         """
 
+    async def sample(self, request: GenerateRequest) -> Generation:
+        """Continue one request's context, while others are being continued.
+
+        Raises:
+            EngineError: the engine failed, or takes batches only.
+        """
+        raise EngineError(f"{type(self).__name__} takes whole batches only: call generate")
+
     @abstractmethod
     def push_weights(self, state_dict: Mapping[str, Any], version: int) -> None:
         """Take over new weights, and forget whatever was computed with the old ones."""
+
+    def alive(self) -> bool:
+        """Whether it can still answer; where not, `push_weights` starts it anew if it can be."""
+        return True
+
+    def holds(self, model: object) -> bool:
+        """Whether it samples from this very object, so that a push changes nothing."""
+        return False
 
     def release(self, key: Hashable) -> None:  # noqa: B027 - not every engine keeps anything
         """Forget an episode."""
@@ -74,10 +96,12 @@ class Sampling:
 
 
 class EngineAgent:
-    """An agent over an engine. Requests of concurrent episodes are collected and generated together.
+    """An agent over an engine.
 
-    A batch is generated once every running episode waits for one, in the order of the episodes' keys: which episodes
-    share a batch then depends on the episodes alone and not on how long a tool took, so equal runs give equal samples.
+    An engine that is `continuous` gets each request as it comes. For any other, requests of concurrent episodes are
+    collected and generated together: a batch is generated once every running episode waits for one, in the order of
+    the episodes' keys. Which episodes share a batch then depends on the episodes alone and not on how long a tool took,
+    so equal runs give equal samples.
 
     Args:
         engine: where text comes from.
@@ -92,11 +116,13 @@ class EngineAgent:
         self._busy = False
 
     async def act(self, request: Request) -> Action:
-        """Wait for the batch that this request is part of.
+        """Wait for what the engine samples.
 
         Raises:
             EngineError: the engine failed; every request of its batch is told.
         """
+        if self.engine.continuous:
+            return self._action(await self.engine.sample(self._request(request)))
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Action] = loop.create_future()
         self._running.add(request.key)
@@ -132,14 +158,15 @@ class EngineAgent:
             self._busy = False
         for (_, future), generation in zip(batch, generations, strict=True):
             if not future.done():
-                future.set_result(
-                    Action(
-                        ids=tuple(generation.ids),
-                        logprobs=tuple(generation.logprobs),
-                        version=self.engine.version,
-                        cut_short=generation.finish == "length",
-                    )
-                )
+                future.set_result(self._action(generation))
+
+    def _action(self, generation: Generation) -> Action:
+        return Action(
+            ids=tuple(generation.ids),
+            logprobs=tuple(generation.logprobs),
+            version=self.engine.version,
+            cut_short=generation.finish == "length",
+        )
 
     def _request(self, request: Request) -> GenerateRequest:
         limit = self.sampling.max_turn_tokens

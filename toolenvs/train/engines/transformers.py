@@ -22,6 +22,7 @@ from transformers import DynamicCache
 from toolenvs.agents.engine import Engine, GenerateRequest, Generation
 from toolenvs.codec import TokenCodec
 from toolenvs.errors import EngineError
+from toolenvs.train.engines.ends import end_tokens
 
 MAX_BATCH = 256
 """Rows that are sampled together; more requests are served one batch after another."""
@@ -76,8 +77,7 @@ class TransformersEngine(Engine):
         # transformers renamed the argument in 5.2x; the old name warns there, the new one fails before.
         self._cache_argument = "cache" if "cache" in parameters else "past_key_values"
         config: Any = model.config
-        ends = getattr(getattr(model, "generation_config", None), "eos_token_id", None) or config.eos_token_id
-        self._eos = frozenset([ends] if isinstance(ends, int) else ends or ())
+        self._eos = end_tokens(config, getattr(model, "generation_config", None))
         # Sliding-window and recurrent layers do not keep every token's state, so their caches cannot be cut and joined.
         kinds = getattr(config, "layer_types", None) or ["full_attention"]
         self._reusable = all(kind == "full_attention" for kind in kinds)
@@ -105,6 +105,10 @@ class TransformersEngine(Engine):
         finally:
             self._model.train(training)
         return generations
+
+    def holds(self, model: object) -> bool:
+        """Whether it is the model that this engine samples from."""
+        return model is self._model
 
     def push_weights(self, state_dict: Mapping[str, Tensor], version: int) -> None:
         """Take over new weights; keys and values of the old ones are forgotten."""

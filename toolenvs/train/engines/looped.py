@@ -1,0 +1,114 @@
+"""What engines have in common that answer requests as they come: an event loop of their own, in a thread."""
+
+import asyncio
+import threading
+from abc import abstractmethod
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import CancelledError, Future, wait
+from typing import Any, TypeVar
+
+from toolenvs.agents.engine import Engine, GenerateRequest, Generation
+from toolenvs.errors import EngineError
+
+T = TypeVar("T")
+_STOP_S = 10.0
+
+
+class LoopedEngine(Engine):
+    """An engine whose requests run on its own loop, asked from any other loop and from blocking code."""
+
+    continuous = True
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=f"toolenvs-{name}", daemon=True)
+        self._thread.start()
+        self._in_flight = 0
+
+    @abstractmethod
+    async def _continue(self, request: GenerateRequest) -> Generation:
+        """Answer one request; runs on the engine's loop."""
+
+    async def sample(self, request: GenerateRequest) -> Generation:
+        """Continue one request's context; a caller that is cancelled takes its request back.
+
+        Raises:
+            EngineError: the engine failed, was closed, or the request cannot be served.
+            ConfigError: a setting of the engine does not allow the request.
+        """
+        return await asyncio.wrap_future(self._submit(self._counted(request)))
+
+    def generate(self, requests: Sequence[GenerateRequest]) -> list[Generation]:
+        """Continue every request's context; where one fails the others are taken back.
+
+        Raises:
+            EngineError: as of `sample`.
+            ConfigError: as of `sample`.
+        """
+        return self._call(self._all(requests))
+
+    async def _all(self, requests: Sequence[GenerateRequest]) -> list[Generation]:
+        tasks = [asyncio.ensure_future(self._counted(request)) for request in requests]
+        try:
+            return list(await asyncio.gather(*tasks))
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            raise
+
+    async def _counted(self, request: GenerateRequest) -> Generation:
+        if not request.ids or request.max_new_tokens < 1:
+            raise EngineError(
+                f"cannot generate {request.max_new_tokens} tokens after a context of {len(request.ids)}; both must be "
+                f"at least 1 (episode {request.key!r})"
+            )
+        self._in_flight += 1
+        try:
+            return await self._continue(request)
+        finally:
+            self._in_flight -= 1
+
+    def _refuse_in_flight(self) -> None:
+        if self._in_flight:
+            raise EngineError(
+                f"weights were pushed while {self._in_flight} requests were being continued; their tokens would come "
+                "from two policies: push between rollouts"
+            )
+
+    def _submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        if self._loop.is_closed() or not self._thread.is_alive():
+            coroutine.close()
+            raise EngineError(f"the {self._name} engine was closed; open another")
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
+    def _call(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """The result of a coroutine that runs on the engine's loop; an interrupt, as by Ctrl-C, cancels it first."""
+        future = self._submit(coroutine)
+        try:
+            return future.result()
+        except CancelledError:
+            raise EngineError(f"the {self._name} engine was closed while it was asked") from None
+        except BaseException:
+            if not future.done():
+                future.cancel()
+                wait([future], _STOP_S)
+            raise
+
+    def _end_loop(self) -> None:
+        if self._loop.is_closed():
+            return
+
+        async def cancel_all() -> None:
+            tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks, timeout=_STOP_S) if tasks else None
+
+        if self._thread.is_alive():
+            asyncio.run_coroutine_threadsafe(cancel_all(), self._loop).result()
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(_STOP_S)
+        if not self._loop.is_running():
+            self._loop.close()
