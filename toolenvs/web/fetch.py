@@ -55,6 +55,8 @@ class Fetched:
     """Of the last answer, in their order."""
     set_cookies: tuple[tuple[str, str], ...] = ()
     """What each hop asked to keep: its address, and the value of its Set-Cookie header."""
+    left_s: float = 0.0
+    """Of the action's time, where its source waits."""
 
 
 class Way(Protocol):
@@ -139,7 +141,9 @@ class Fetcher:
                 left_s = await self._ask_robots(self._robots, request.url, left_s)
             answer, left_s = await self._hop(request, left_s, set_cookies)
             if isinstance(answer, Fetched):
-                return replace(answer, set_cookies=tuple(set_cookies)) if set_cookies else answer
+                if not self._way.waits:
+                    return answer
+                return replace(answer, set_cookies=tuple(set_cookies), left_s=max(left_s, 0.0))
             request = answer
         told = f"more than {self._limits.max_redirects} redirects, the last to {request.url.text}: open another page"
         raise Fault("too_many_redirects", told, url=request.url.text)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import httpx
 
+from toolenvs.web import apart
 from toolenvs.web.content_types import shown_as
 from toolenvs.web.document import Document
 from toolenvs.web.faults import Fault
@@ -81,6 +82,8 @@ class Source(ABC):
             WebError: the source itself failed.
         """
         fetched = await self.run(fetcher.fetch(request))
+        if self.live:
+            return await rendered_apart(fetched)
         if self.waits and len(fetched.body) > _LARGE_BYTES:  # the caller's loop goes on meanwhile
             return await asyncio.to_thread(rendered, fetched)
         return rendered(fetched)
@@ -122,15 +125,32 @@ def rendered(fetched: Fetched) -> Loaded:
     Raises:
         Fault: unsupported_type.
     """
-    url = fetched.url
+    return _loaded(fetched, render(fetched.body, url=fetched.url.text, content_type=_kind(fetched)))
+
+
+async def rendered_apart(fetched: Fetched) -> Loaded:
+    """A page of the live web as lines, read in a process that is killed at the end of the action's time.
+
+    Raises:
+        Fault: unsupported_type; timeout; too_large.
+        WebError: no process can be started.
+    """
+    kind, url = _kind(fetched), fetched.url.text
+    document = await apart.renderer().render(fetched.body, url=url, content_type=kind, timeout_s=fetched.left_s)
+    return _loaded(fetched, document)
+
+
+def _kind(fetched: Fetched) -> str:
     try:
-        kind = shown_as(fetched.content_type, fetched.body)
+        return shown_as(fetched.content_type, fetched.body)
     except Fault as fault:
-        fault.url, fault.http_status = url.text, fetched.http_status
+        fault.url, fault.http_status = fetched.url.text, fetched.http_status
         raise
-    document = render(fetched.body, url=url.text, content_type=kind)
+
+
+def _loaded(fetched: Fetched, document: Document) -> Loaded:
     truncated = fetched.truncated or bool(document.truncated)
-    return Loaded(document, url.fragment, fetched.http_status, truncated)
+    return Loaded(document, fetched.url.fragment, fetched.http_status, truncated)
 
 
 class Rendered:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Self, TypeVar
 
 from toolenvs.errors import ForkError, WebError
-from toolenvs.web import forms
+from toolenvs.web import apart, forms
 from toolenvs.web.browser import Browser
 from toolenvs.web.chromium.answers import NotHtml, is_html
 from toolenvs.web.chromium.engine import Engine, shared
@@ -18,7 +18,7 @@ from toolenvs.web.fetch import Fetched, Fetcher, Request
 from toolenvs.web.limits import Limits
 from toolenvs.web.page import Page
 from toolenvs.web.render import render
-from toolenvs.web.source import Loaded, Source, rendered
+from toolenvs.web.source import Loaded, Source, rendered, rendered_apart
 from toolenvs.web.urls import Url, canonical
 
 T = TypeVar("T")
@@ -210,7 +210,7 @@ class ChromiumBrowser(Browser):
             return await self._read(await action(), document)
         except NotHtml as other:
             self._live = None
-            return await asyncio.to_thread(rendered, other.fetched)
+            return await self._rendered(other.fetched)
         except Fault:
             if not self._tab.alive:
                 self._live = None
@@ -221,24 +221,24 @@ class ChromiumBrowser(Browser):
         fetched = await self._fetch(Request(url), await self._tab.cookies(url))
         if not is_html(fetched):
             await self._tab.keep_cookies(fetched)
-            return await asyncio.to_thread(rendered, fetched)
+            return await self._rendered(fetched)
         fragment = fetched.url.fragment
         try:
             loaded = await self._read(await self._tab.show(fetched, fragment), None)
         except NotHtml as other:
-            return await asyncio.to_thread(rendered, other.fetched)
+            return await self._rendered(other.fetched)
         return Loaded(loaded.document, fragment, loaded.http_status, loaded.truncated)
 
     async def _read(self, seen: Snapshot, before: Document | None) -> Loaded:
         """The document of what the tab shows."""
         fetched = seen.fetched
-        document = await asyncio.to_thread(
-            render,
-            seen.html,
-            url=_address(seen.url),
-            content_type=seen.content_type or "text/html",
-            max_bytes=self._max_chars,
-        )
+        kind, most, url = seen.content_type or "text/html", self._max_chars, _address(seen.url)
+        if self.source.live:  # the browser was in time; reading what it has may take as long again, and no longer
+            document = await apart.renderer().render(
+                seen.html, url=url, content_type=kind, max_bytes=most, timeout_s=self.limits.timeout_s
+            )
+        else:
+            document = await asyncio.to_thread(render, seen.html, url=url, content_type=kind, max_bytes=most)
         self._live = document
         same_page = before is not None and fetched is self._shown
         self._shown = fetched
@@ -250,6 +250,10 @@ class ChromiumBrowser(Browser):
             truncated=truncated,
             same_page=same_page,
         )
+
+    async def _rendered(self, fetched: Fetched) -> Loaded:
+        """What is shown without the tab."""
+        return await (rendered_apart(fetched) if self.source.live else asyncio.to_thread(rendered, fetched))
 
     async def _restore(self, document: Document) -> None:
         """Bring the tab to a document that was seen before.

@@ -111,10 +111,16 @@ def _tamed(html: str) -> tuple[str, tuple[str, ...]]:
 
 def _normal(html: str) -> str:
     try:
-        from selectolax.lexbor import LexborHTMLParser
+        from selectolax.lexbor import LexborHTMLParser, SelectolaxError
     except ImportError as error:
         raise MissingExtraError("selectolax", "web", "reading web pages") from error
-    return LexborHTMLParser(html).html or ""
+    try:
+        written = LexborHTMLParser(html).html
+    except SelectolaxError as error:
+        raise MemoryError("the parser found no memory for the page") from error
+    if written is None:  # no page is written as nothing
+        raise MemoryError("the parser found no memory for the page")
+    return written
 
 
 def _step_by_step(html: str, cut: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
