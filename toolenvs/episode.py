@@ -28,6 +28,7 @@ TERMINATED = frozenset({"answer", "done", "malformed"})
 SPENT = "spent"
 """The status of a call that no budget was left for."""
 _log = logging.getLogger(__name__)
+_KEPT_HITS = 100
 _SHOWN_NAME = 64
 """Characters of an unknown tool's name that a reminder repeats."""
 
@@ -47,6 +48,9 @@ class ToolCall:
     """Wall-clock time; equal calls need not take equally long."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Figures and files that a program left, by name; never shown to the policy."""
+    page: Mapping[str, Any] = field(default_factory=dict)
+    """Where a browser answered: "url", "cursor" (None where no page was shown), "lines" (first and last), "hits" (the
+    first lines that `find` gave), "total_hits", "http_status" and "truncated"; empty for other tools."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,6 +291,7 @@ class Episode:
             status=result.status,
             seconds=time.perf_counter() - started_s,
             files=result.data.get("files", {}),
+            page=_page(result.data),
         )
         if self.meter.overdue:
             return await self._finish(written, ending="deadline", calls=(made,))
@@ -577,3 +582,11 @@ def _cut_at(action: str, stop: Sequence[str]) -> str:
     """`action` up to the end of the first stop string in it."""
     ends = [action.find(marker) + len(marker) for marker in stop if marker in action]
     return action[: min(ends)] if ends else action
+
+
+def _page(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a browser's answer is kept beside its text, for who looks at the episode later."""
+    if "cursor" not in data or "hits" not in data:
+        return {}
+    kept = {name: data.get(name) for name in ("url", "cursor", "lines", "http_status", "truncated")}
+    return kept | {"hits": list(data["hits"][:_KEPT_HITS]), "total_hits": len(data["hits"])}

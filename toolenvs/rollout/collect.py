@@ -221,6 +221,7 @@ class _Record:
                 status=call.status,
                 seconds=call.seconds,
                 files=self.keep(call.files),
+                page=dict(call.page),
             )
             for call in turn.calls
         ]

@@ -23,11 +23,14 @@ class CallRecord:
     seconds: float
     files: dict[str, bytes] = field(default_factory=dict)
     """Figures and files that a program left, by name, as far as `MAX_FILES_BYTES` reaches."""
+    page: dict[str, Any] = field(default_factory=dict)
+    """What a browser showed, see `toolenvs.episode.ToolCall.page`; the text of it is `result`."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; files are written in base 64."""
         files = {name: base64.b64encode(content).decode() for name, content in self.files.items()}
-        return {name: getattr(self, name) for name in _CALL} | ({"files": files} if files else {})
+        extra = ({"files": files} if files else {}) | ({"page": self.page} if self.page else {})
+        return {name: getattr(self, name) for name in _CALL} | extra
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "CallRecord":

@@ -85,7 +85,7 @@ def _page(trajectories: Iterable[Trajectory], title: str, limit: int, codec: Tok
     for one in remaining:
         totals.count(one)
     data = {"episodes": episodes, "totals": totals.figures(), "decoded": codec is not None}
-    script, style = _asset("script.js"), render.CSS + _asset("style.css")
+    script, style = _asset("pages.js") + _asset("script.js"), render.CSS + _asset("style.css")
     parts = {
         "title": markup.escape(_plain(title)),
         "policy": f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}; img-src data:",
@@ -152,6 +152,7 @@ def _episode(trajectory: Trajectory, codec: TokenCodec | None) -> dict[str, Any]
                 "arguments": {name: _argument(value) for name, value in call.arguments.items()},
                 "result": call.result,
                 "files": [_file(name, content) for name, content in call.files.items()],
+                "page": call.page or None,
             }
             for call in trajectory.calls
         ],

@@ -1,4 +1,3 @@
-"use strict";
 // Everything that a policy or a program wrote is set as text; only the transcript, escaped before, is set as markup.
 
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -100,8 +99,12 @@ function detail(episode) {
     facts("minor", ["environment", episode.env], ["task", episode.task], ["group", episode.group],
       ["episode", episode.key], ["seed", episode.seed]),
     episode.fault ? make("p", { class: "fault" }, episode.fault) : null,
-    bar(episode), body(episode), calls(episode),
+    bar(episode), beside(body(episode), pages(episode)), calls(episode),
   ].filter(part => part !== null);
+}
+
+function beside(transcript, browsed) {
+  return browsed ? make("div", { class: "beside" }, make("div", {}, transcript), browsed) : transcript;
 }
 
 function facts(name, ...pairs) {
@@ -176,7 +179,14 @@ function transcript(episode) {
     const made = episode.calls.filter(call => call.turn === turn);
     const notes = [`turn ${turn}`, ...made.map(call => `${call.tool} ${call.status}, ${seconds(call.seconds)}`)];
     if (episode.rewards[turn - 1]) notes.push(`reward ${signed(episode.rewards[turn - 1])}`);
-    span.before(make("b", { class: "turn" }, notes.join(" · ")));
+    const heading = make("b", { class: "turn" }, notes.join(" · "));
+    if (made.some(call => call.page)) {
+      const at_turn = turn;
+      const button = make("button", { type: "button", class: "to-page" }, "page");
+      button.addEventListener("click", () => showTurn(at_turn));
+      heading.append(" ", button);
+    }
+    span.before(heading);
   });
   return element;
 }
