@@ -194,7 +194,7 @@ class Blueprint:
         special = self.codec.special_texts if self.codec else ()
         marks = (self._template.turn_end, self._template.turn_start, *special)
         values = {"question": neutralize(task.question, marks)}
-        for part in (self.judge, *self.tools.values()):  # what else is known of the task, such as a schema
+        for part in (self.judge, *self._terms.values(), *self.tools.values()):  # what else is known, such as a schema
             for name, tell in getattr(part, "context", {}).items():
                 if f"{{{name}}}" in prompt.user:
                     values[name] = neutralize(tell(task), (*marks, *self.markers))

@@ -30,8 +30,8 @@ class Prompt:
     """What the policy reads first."""
 
     user: str
-    """The user message; `{question}` is the task's question. What else the judge or a tool knows of a task stands at a
-    name of its own: `{schema}` and `{evidence}` with those of SQL."""
+    """The user message; `{question}` is the task's question. What else the judge, a reward term or a tool has to say of
+    a task stands at a name of its own: `{schema}` and `{evidence}` with those of SQL."""
     system: str = ""
     """The system message; "" for none."""
     template: str = "chatml"

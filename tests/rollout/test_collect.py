@@ -35,6 +35,8 @@ _PIECES = [
     "<tool_call>\n{\"name\": \"browse\", \"arguments\": {\"action\": \"search\", \"query\": \"lamp\"}}\n</tool_call>",
     "<tool_call>\n{\"name\": \"page\", \"arguments\": {\"action\": \"click\", \"element\": 0}}\n</tool_call>",
     "<sql>SELECT name FROM country LIMIT 2</sql>", "</sql>", "<solution>SELECT 1</solution>", "<observation>",
+    "<access>https://world.test/people/1.html</access>", "</access>", "<think>", "so</think>", "</think>",
+    "<tool_call>\n{\"name\": \"web_search\", \"arguments\": {\"query\": [\"a mayor\"]}}\n</tool_call>",
     "\nAction: execute[SELECT name FROM country LIMIT 2]\n", "\nAction: submit\n", "\nObservation:", "\nThought 2: hm",
 ]  # fmt: skip
 
@@ -69,14 +71,17 @@ def check_tokens_say_what_the_text_says(trajectory: Trajectory, codec: TokenCode
     tokens = trajectory.tokens
     assert tokens is not None
     spans = tokens.spans
-    for turn in range(trajectory.transcript.turn + 1):
+    transcript = trajectory.transcript.read(len(trajectory.turn_rewards))  # where something was forgotten, the last one
+    for turn in range(transcript.turn + 1):
         for author in Author:
-            text = "".join(s.text for s in trajectory.transcript.segments if (s.turn, s.author) == (turn, author))
+            text = "".join(s.text for s in transcript.segments if (s.turn, s.author) == (turn, author))
             own = [span for span in spans if (span.turn, span.author) == (turn, author)]
             assert "".join(codec.decode(tokens.ids[span.start : span.end].tolist()) for span in own) == text
             for span in own:
                 expected = {Mask.POLICY, Mask.UNSCORED} if author is Author.POLICY else {Mask.ENVIRONMENT}
                 assert set(tokens.mask[span.start : span.end].tolist()) <= expected
+    if trajectory.earlier:  # test_forgetting.py has the rest
+        return
     forged = any(not segment.scored for segment in trajectory.transcript.by(Author.POLICY))
     assert forged == bool((tokens.mask == Mask.UNSCORED).any())
     if (tokens.mask == Mask.POLICY).any():

@@ -29,6 +29,12 @@ class Options:
     answer: str = ""
     """A tag around the final answer, such as "answer": a turn with such an answer is final, whatever it calls. "" where
     a turn without a call is the answer as a whole."""
+    call_first: bool = False
+    """Whether a turn that holds a call and an answer makes the call instead."""
+    first_answer: bool = False
+    """Whether the first answer of a turn counts, instead of the last."""
+    prefix: str = ""
+    """What the environment begins each of the policy's messages with, such as "<think>"."""
 
 
 class Protocol:
@@ -38,18 +44,21 @@ class Protocol:
         self._options = options
         self._template = template
         self._opening, self._closing = template.tool_turn()
-        self._answer = (f"<{options.answer}>", f"</{options.answer}>") if options.answer else ()
+        self._closing += options.prefix
+        self._answer = (f"<{options.answer}>", f"</{options.answer}>") if options.answer else ("", "")
         self._imitations = _forgery.Imitations(_RESPONSE, [_CALL_TAGS])
         self.targets: tuple[tuple[str, str | None], ...] = tuple((tool, None) for tool in options.names.values())
         self.turn_end = template.turn_end
         self.stop = (template.turn_end,) if template.turn_end else ()
         self.markers = tuple(
-            dict.fromkeys((*_CALL_TAGS, f"<{_RESPONSE}>", f"</{_RESPONSE}>", *self._answer, *template.markers))
+            dict.fromkeys(
+                (*_CALL_TAGS, f"<{_RESPONSE}>", f"</{_RESPONSE}>", *filter(None, self._answer), *template.markers)
+            )
         )
 
     def parse(self, turn: str) -> Reply:
-        """The last answer, where the page has a tag for it, else the first call; later ones in the same turn are
-        dropped, as verl does with `max_parallel_calls` 1."""
+        """The last answer, where the page has a tag for it, else the first call, or the other way round; later calls in
+        the same turn are dropped, as verl does with `max_parallel_calls` 1."""
         forged = _forgery.merge(
             [
                 *self._imitations.find(turn),
@@ -57,10 +66,11 @@ class Protocol:
             ]
         )
         text = _forgery.blank(turn, forged)
-        answer = answer_in(text, *self._answer) if self._answer else None
-        if answer is not None:
-            return Reply(answer=answer, forged=forged)
+        answer = self._final(text) if self._options.answer else None
         opening, closing = _CALL_TAGS
+        called = self._options.call_first and closing in text.partition(opening)[2]
+        if answer is not None and not called:
+            return Reply(answer=answer, forged=forged)
         start = text.find(opening)
         end = text.find(closing, start + len(opening)) if start >= 0 else -1
         if end < 0:
@@ -70,13 +80,21 @@ class Protocol:
         except (ValueError, RecursionError) as error:
             return Reply(malformed=str(error).partition(":")[0] or "the JSON is too deep", forged=forged)
 
+    def _final(self, text: str) -> str | None:
+        """The answer that counts; None where there is none."""
+        if not self._options.first_answer:
+            return answer_in(text, *self._answer)
+        opening, closing = self._answer
+        answer, closed, _ = text.partition(opening)[2].partition(closing)
+        return answer.strip() if closed else None
+
     def _read(self, text: str) -> Call:
         if len(text) > _MAX_CALL_CHARS:
             raise ValueError(f"the call is longer than {_MAX_CALL_CHARS} characters")
         call = json.loads(text)
         if not isinstance(call, dict) or not isinstance(call.get("name"), str):
             raise ValueError('a call is an object with "name" and "arguments"')
-        arguments = call.get("arguments", {})
+        arguments = call.get("arguments", call.get("parameters", {}))
         if isinstance(arguments, str):  # some models write the object as a string
             arguments = json.loads(arguments)
         if not isinstance(arguments, dict):
@@ -99,7 +117,7 @@ class Protocol:
 
     def write_answer(self, answer: str) -> str:
         """The answer as it is, and the end of the turn."""
-        return (answer.join(self._answer) if self._answer else answer) + self.turn_end
+        return answer.join(self._answer) + self.turn_end
 
     def reminder(self, reason: str) -> str:
         """The page's reminder."""
@@ -109,11 +127,14 @@ class Protocol:
         """The messages through the template, with the functions' schemas under the names that the policy uses."""
         shown = {tool: name for name, tool in self._options.names.items()}
         functions = [{**schema, "name": shown.get(key, schema["name"])} for key, schema in tools.items()]
-        return self._template.render(messages, [{"type": "function", "function": f} for f in functions])
+        described = [{"type": "function", "function": f} for f in functions]
+        return self._template.render(messages, described) + self._options.prefix
 
     def messages(self, prompt: Sequence[Message], parts: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
         """An assistant message a turn, a tool message an observation."""
         messages = [dict(message) for message in prompt]
+        begun = [{"role": "assistant", "content": self._options.prefix}] if self._options.prefix else []
+        messages += map(dict, begun)
         inside = False  # an observation
         for author, text in parts:
             if author == Author.POLICY:
@@ -126,6 +147,8 @@ class Protocol:
                 inside = not inside
                 if inside:
                     messages.append({"role": "tool", "content": ""})
+                else:
+                    messages += map(dict, begun)
             elif inside:
                 messages[-1]["content"] += text
             elif text != self.turn_end:

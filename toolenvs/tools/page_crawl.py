@@ -1,0 +1,116 @@
+"""A page by its address, short: its beginning, or what stands around the place that a search had shown of it.
+
+SynPlanResearch-R1's way with long pages (arXiv:2603.07853).
+"""
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from toolenvs.schema import at_least
+from toolenvs.tasks.task import Task
+from toolenvs.tools._pages import Site, SiteOptions, address, opened, plain
+from toolenvs.tools.base import ToolResult, ToolSession
+from toolenvs.tools.page_search import Session as SearchSession
+from toolenvs.web.browser import Browser
+
+_WORD = re.compile(r"\w+")
+_MAX_CHARS = 1 << 20
+"""Of a page that is looked through for a place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(SiteOptions):
+    """The keys of `[tools.page_crawl]`."""
+
+    head_chars: int = 4_000
+    """Characters of a page that no search has shown, or where the place is not found."""
+    window_chars: int = 2_000
+    """Characters around the place that a search has shown."""
+    least_f1: float = 0.2
+    """How much a line must have in common with what was shown, as F1 of their words, to be that place."""
+    search: str = "page_search"
+    """The page's key of the search."""
+    failed: str = "The page could not be read ({status})."
+    """What is told where there is none; `{status}` is a word of `toolenvs.web.Page.status`."""
+    description: str = "Reads a web page."
+    """Shown to models that choose functions by their schema."""
+
+    def __post_init__(self) -> None:
+        SiteOptions.__post_init__(self)
+        at_least(1, head_chars=self.head_chars, window_chars=self.window_chars)
+        at_least(0, least_f1=self.least_f1)
+
+
+class Tool(Site):
+    """A site that the process shares; each episode has a browser of its own."""
+
+    name: ClassVar[str] = "crawl"
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.description = options.description
+        url = {"type": "string", "description": "The address of the page."}
+        self.parameters: Mapping[str, Any] = {"type": "object", "properties": {"url": url}, "required": ["url"]}
+
+    async def open(self, task: Task, *, seed: int, progress: float) -> "Session":
+        """A session: a browser that has seen nothing yet."""
+        return Session(self.options, self.browser())
+
+
+class Session:
+    """One episode's browser."""
+
+    def __init__(self, options: Options, browser: Browser) -> None:
+        self._options = options
+        self._browser = browser
+        self.sessions: Mapping[str, ToolSession] = {}
+
+    async def call(self, arguments: Mapping[str, Any]) -> ToolResult:
+        """Read a page.
+
+        Raises:
+            ToolError: there is no address.
+            WebError: the site failed.
+        """
+        options = self._options
+        started_s = time.perf_counter()
+        page = await opened(self._browser, address(arguments, "url"))
+        data = {"url": page.url, "http_status": page.http_status}
+        if page.document is None:
+            told = options.failed.replace("{status}", page.status)
+            return ToolResult(text=told, status=page.status, data=data, seconds=time.perf_counter() - started_s)
+        search = self.sessions.get(options.search)
+        shown = search.texts.get(page.url, "") if isinstance(search, SearchSession) else ""
+        text = window(plain(page.document), shown, options)
+        return ToolResult(text=text, data=data, seconds=time.perf_counter() - started_s)
+
+    async def fork(self) -> "Session":
+        """A copy of the browser as it is.
+
+        Raises:
+            ForkError: it cannot be copied.
+        """
+        return Session(self._options, self._browser.fork())
+
+    async def close(self) -> None:
+        """End the browser."""
+        await self._browser.aclose()
+
+
+def window(text: str, shown: str, options: Options) -> str:
+    """`text` around the line that has the most words in common with `shown`, the first of equals, else its head."""
+    wanted = set(_WORD.findall(shown.casefold()))
+    best, middle, start = 0.0, -1, 0
+    for line in text[:_MAX_CHARS].split("\n") if wanted else ():
+        words = set(_WORD.findall(line.casefold()))
+        f1 = 2 * len(words & wanted) / (len(words) + len(wanted)) if words else 0.0
+        if f1 > best:
+            best, middle = f1, start + len(line) // 2
+        start += len(line) + 1
+    if middle < 0 or best < options.least_f1:
+        return text[: options.head_chars]
+    first = max(min(middle - options.window_chars // 2, len(text) - options.window_chars), 0)
+    return text[first : first + options.window_chars]
