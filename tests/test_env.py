@@ -46,6 +46,9 @@ def scripted_actions(env: ToolEnv) -> list[str]:
     for tool, argument in protocol.targets[:1]:
         name = argument or next(iter(env.blueprint.tools[tool].parameters["properties"]))
         calls.append(protocol.write_call(Call(tool, {name: program})))
+    read = env.blueprint.page.protocol.reading_stop
+    if calls and read:  # the turn behind a call only reads
+        calls.append("So it says." + read)
     return [*calls, "I think\n" + protocol.write_answer("\\boxed{12}")]
 
 

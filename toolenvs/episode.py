@@ -214,15 +214,17 @@ class Episode:
         if self.meter.overdue:
             return await self._finish(written, ending="deadline", reply=reply)
         if self.reading:
-            return await self._read_on(written, closed=exact or self.stop[0] in action)
+            return await self._read_on(written, closed=self.stop[0] in action, exact=exact)
         if reply.dropped_stop and not exact and self.stop:
             written.append(Segment(Author.HARNESS, reply.dropped_stop, self.meter.turns))
         elif reply.dropped_stop:  # a call or an answer that is open at the end of an exact turn was never made
             reply = Reply(forged=reply.forged)
         return await self._answer_turn(written, reply)
 
-    async def _read_on(self, written: list[Segment], *, closed: bool) -> Turn:
+    async def _read_on(self, written: list[Segment], *, closed: bool, exact: bool) -> Turn:
         """A turn that only read: show the next piece of what the tool gave, or let the policy act."""
+        if exact and not closed:  # it ended of itself, and with it the policy's reply
+            return await self._finish(written, ending="answer")
         if not closed:
             written.append(Segment(Author.HARNESS, self.stop[0], self.meter.turns))
         if not self._unread:
