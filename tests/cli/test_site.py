@@ -1,12 +1,15 @@
 """`toolenvs site`."""
 
+import re
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from toolenvs import web
+from tests.web.facts import small
+from toolenvs import site_facts, web
 from toolenvs.cli.app import app
+from toolenvs.errors import ConfigError
 
 
 def run(*arguments: object):
@@ -60,3 +63,14 @@ def test_the_list_says_what_is_there(tmp_path: Path, folder: Path, monkeypatch: 
     assert "no: toolenvs site build postgresql-doc" in listed
     assert "cannot be used" in listed
     assert "world:PAGES" in listed
+
+
+def test_questions_about_a_site_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "200")
+    small.record("git-doc")
+    done = run("questions", "git-doc")
+    assert done.exit_code == 0, done.output
+    assert re.search(r"default\s.*4\s.*4\s.*1 a default that is guessed", done.output)
+    assert f"{len(site_facts.read('git-doc').facts)} questions about git-doc" in done.output
+    assert isinstance(run("questions", "gitdoc").exception, ConfigError)

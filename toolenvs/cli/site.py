@@ -54,6 +54,8 @@ def build(
     with sites.PageStore(path) as store:
         size = path.stat().st_size / 1e6
         typer.echo(f"{path}: {len(store)} addresses, {size:.1f} MB, {time.monotonic() - started:.1f} s")
+        if folder is None and warc is None:
+            typer.echo(f"questions about it: toolenvs site questions {name.removeprefix('sites/')}")
         typer.echo(f"begins at {store.home or re.sub('#.*', '', store.urls()[0])}")
 
 

@@ -159,8 +159,20 @@ class Tool:
                     raise WebError(f"the site {self.options.site!r} does not open at its beginning: {page.text}")
 
     async def open(self, task: Task, *, seed: int, progress: float) -> "Session":
-        """A session: a browser that has seen nothing yet."""
-        return Session(self.options, self.browser())
+        """A session: a browser that has seen nothing yet.
+
+        Raises:
+            WebError: the task was made from another recording of the site; says what to do.
+        """
+        browser = self.browser()
+        asked, store = task.extra.get("fingerprint"), getattr(browser.source, "store", None)
+        if asked and store is not None and asked != getattr(store, "recording", store.fingerprint):
+            browser.close()
+            raise WebError(
+                f"task {task.id!r} was made from another recording of {self.options.site}: "
+                "make its questions again, by `toolenvs site questions`"
+            )
+        return Session(self.options, browser)
 
     async def close(self) -> None:
         """Nothing: the process shares the site and closes it when it exits."""

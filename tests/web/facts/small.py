@@ -116,6 +116,9 @@ GIT = {
     "<dt>-h<dt>--height=&lt;cm&gt;<dd><p>Short.</p></dl>",
     "git-config.html": "<h1>git-config(1) Manual Page</h1><h2>Variables</h2><dl>"
     "<dt>shelve.boards<dd><p>How many there are. Defaults to 40.</p>"
+    "<dt>shelve.nails<dd><p>How many of them hold a board. The default is 300, which is enough.</p>"
+    "<dt>shelve.height<dd><p>How high each is. Defaults to 25 cm.</p>"
+    "<dt>shelve.days<dd><p>How long things stay. Defaults to 14 days.</p>"
     "<dt>shelve.wood<dd><p>What they are of. Defaults to true.</p></dl>",
 }  # fmt: skip
 

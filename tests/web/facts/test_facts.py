@@ -57,9 +57,8 @@ def _is_answered(found: dict[str, dict[str, set[str]]], fact: Fact) -> bool:
 
 
 def _lines(site: str) -> dict[str, list[str]]:
-    source = web.shared(f"sites/{site}", index=False)
-    with source.browser() as browser:
-        shown = [browser.open(url).document for url in source.store.urls()]
+    with web.open(f"sites/{site}", index=False) as browser:
+        shown = [browser.open(url).document for url in browser.source.store.urls()]
     return {page.url: [unmarked(line) for line in page.lines] for page in shown if page is not None}
 
 

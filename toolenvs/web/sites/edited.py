@@ -35,6 +35,8 @@ class EditedSite:
             raise WebError(f"the questions about {name} are of another recording: run `toolenvs site questions {name}`")
         self._store = store
         self.home = store.home
+        self.recording = store.fingerprint
+        """Fingerprint of the recording."""
         edits: dict[str, list[tuple[Slot, str]]] = defaultdict(list)
         for fact in facts.edited(seed):
             assert fact.slot is not None
