@@ -1,6 +1,7 @@
 """`toolenvs doctor`."""
 
 import importlib.metadata
+import sys
 
 import pytest
 
@@ -8,6 +9,51 @@ from toolenvs import sandbox
 from toolenvs.cli import doctor
 from toolenvs.errors import MissingExtraError
 from toolenvs.rewards import maths
+from toolenvs.web import chromium
+from toolenvs.web.chromium import containment
+
+HELD = chromium.Tier("flags", True, "Chromium 1", "much")
+_probe = chromium.probe
+
+
+@pytest.fixture(autouse=True)
+def no_browser_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chromium, "probe", lambda: [HELD])
+
+
+def test_what_holds_a_real_browser_here_is_told(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chromium, "probe", _probe)
+    output = run("doctor").output
+    told = output.partition("real browser\n")[2].partition("\noptional")[0].splitlines()
+    assert [line.split()[1].rstrip(":") for line in told if not line.startswith("     ")][:3] == [
+        *containment.ISOLATIONS
+    ]
+    assert any(line.split()[:2] == ["yes", "flags:"] and "Chromium" in line for line in told)
+    works = next(line.split()[1].rstrip(":") for line in told if line.startswith("  yes"))
+    assert f"  pages run in {works} unless" in output
+
+
+def test_without_a_browser_or_its_driver_the_defaults_still_work(
+    run, monkeypatch: pytest.MonkeyPatch, tmp_path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv(containment.EXECUTABLE, raising=False)
+    result = run("doctor")
+    assert result.exit_code == 0
+    assert "no    Chromium: the Chromium backend needs a browser, and no chromium on the PATH" in result.output
+    monkeypatch.setenv(containment.EXECUTABLE, "/bin/true")
+    monkeypatch.setitem(sys.modules, "playwright.async_api", None)
+    result = run("doctor")
+    assert result.exit_code == 0
+    assert "no    Chromium: the Chromium backend needs the package 'playwright'" in result.output
+
+
+def test_no_way_to_hold_a_browser_fails_nothing(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chromium, "probe", lambda: [chromium.Tier("flags", False, "it does not start", "much")])
+    result = run("doctor")
+    assert result.exit_code == 0
+    assert "no    flags: it does not start" in result.output
+    assert "pages run in" not in result.output
 
 
 def test_the_defaults_work_here(run) -> None:

@@ -27,6 +27,8 @@ def doctor() -> None:
     works = _sandbox()
     typer.secho("\nmaths judge", bold=True)
     works &= _judge()
+    typer.secho("\nreal browser", bold=True)
+    _browser()
     typer.secho("\noptional packages", bold=True)
     _packages()
     if not works:
@@ -81,6 +83,24 @@ def _optional(layer: str, check: Callable[[], bool]) -> bool:
     except ToolenvsError as error:
         _line(False, layer, str(error))
         return True
+
+
+def _browser() -> None:
+    """What holds Chromium here; where there is none, pages are read without their scripts, and nothing else fails."""
+    try:
+        from toolenvs.web import chromium
+        from toolenvs.web.chromium import containment
+
+        chromium.Engine(containment.setting())  # starts nothing, and says what is missing
+    except ToolenvsError as error:
+        _line(False, "Chromium", str(error))
+        return
+    tiers = chromium.probe()
+    for tier in tiers:
+        _line(tier.works, tier.isolation, tier.detail)
+        typer.echo(f"        does not cover: {tier.does_not_cover}")
+    if best := next((tier.isolation for tier in tiers if tier.works), None):
+        typer.echo(f"  pages run in {best} unless `isolation` names another; `min_isolation` refuses weaker ones")
 
 
 def _packages() -> None:
