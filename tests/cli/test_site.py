@@ -71,6 +71,6 @@ def test_questions_about_a_site_are_counted(tmp_path: Path, monkeypatch: pytest.
     small.record("git-doc")
     done = run("questions", "git-doc")
     assert done.exit_code == 0, done.output
-    assert re.search(r"default\s.*4\s.*4\s.*1 a default that is guessed", done.output)
+    assert re.search(r"default\s.*3\s.*3\s.*1 a default that is guessed; 1 the default is told", done.output)
     assert f"{len(site_facts.read('git-doc').facts)} questions about git-doc" in done.output
     assert isinstance(run("questions", "gitdoc").exception, ConfigError)
