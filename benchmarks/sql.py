@@ -1,13 +1,13 @@
 """SQL tool calls and rewards next to SkyRL-Gym and BIRD's evaluation, and how far hostile queries run past a deadline.
 
-    python benchmarks/sql.py [--ours] [--rounds 8] [--each 40] [--out FILE]
+    python benchmarks/sql.py [--ours] [--rounds 8] [--each 40] [--sets chinook_sql world_sql] [--out FILE]
     python benchmarks/sql.py --deadlines [POSTGRESQL ADDRESS]
 
-The gold queries of world_sql and chinook_sql run through each library, every one in a process of its own, in turns and
-in a new order each round, so that whatever else the machine does hits all alike. Peers are installed as `steps.py` does
-it. With `--deadlines`, the queries of tests/databases/hostile_cases.jsonl that may not end are put to SQLite, DuckDB
-and, where the address of a database with the same tables is given, PostgreSQL, and the worst time past the deadline is
-told. Prints Markdown.
+The gold queries of some sets run through each library, every one in a process of its own, in turns and in a new order
+each round, so that whatever else the machine does hits all alike. Ours asks no query twice, blanks included, but where
+a row says so. Peers are installed as `steps.py` does it. With `--deadlines`, the queries of
+tests/databases/hostile_cases.jsonl that may not end are put to SQLite, DuckDB and, where the address of a database with
+the same tables is given, PostgreSQL, and the worst time past the deadline is told. Prints Markdown.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import shutil
 import statistics
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -64,10 +64,10 @@ BARS = ((0, 0, 3, 5.0), (1, 0, 4, 3.0), (1, 0, 6, 3.0), (1, 1, 4, 3.0), (1, 1, 6
 """Table, our row, a peer's row, and how many times faster ours has to be."""
 
 
-def queries(folder: Path, count: int) -> None:
-    """Write the queries of both sets, and their databases where the peers look for them."""
+def queries(folder: Path, count: int, sets: Sequence[str] = ("chinook_sql", "world_sql")) -> None:
+    """Write the queries of the sets, and their databases where the peers look for them."""
     written: list[dict[str, Any]] = []
-    for name in ("chinook_sql", "world_sql"):
+    for name in sets:
         source, golds = golds_of(name, count)
         file = folder / "spider" / "database" / name / f"{name}.sqlite"
         file.parent.mkdir(parents=True)
@@ -111,7 +111,7 @@ def compare(arguments: argparse.Namespace) -> dict[str, Any]:
     cpu: dict[str, float] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        queries(folder, arguments.queries)
+        queries(folder, arguments.queries, arguments.sets)
         workers = {}
         pids = {}
         for library in libraries:
@@ -153,6 +153,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--each", type=int, default=40, help="calls of a case in a round")
     parser.add_argument("--queries", type=int, default=40, help="of each set")
+    parser.add_argument("--sets", nargs="+", default=["chinook_sql", "world_sql"])
     parser.add_argument("--deadlines", nargs="?", const="", metavar="ADDRESS", help="measure deadlines instead")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()

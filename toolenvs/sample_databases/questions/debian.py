@@ -185,9 +185,7 @@ def closure(book: FileBook, draws: Draws) -> Drawn:
     shown, package = _needy(book, draws, 1, 6)
     return Drawn(
         f"How many other packages does {shown} depend on, over one step or more?",
-        f"WITH RECURSIVE needed (name) AS (SELECT target FROM dependency WHERE package = {package} AND {_DEPENDS} "
-        f"UNION SELECT d.target FROM dependency AS d JOIN needed AS n ON d.package = n.name WHERE d.{_DEPENDS}) "
-        f"SELECT count(*) FROM needed WHERE name != {package}",
+        _reached(package, "package", "target", "needed"),
     )
 
 
@@ -196,9 +194,17 @@ def closure_back(book: FileBook, draws: Draws) -> Drawn:
     shown, package = _needed(book, draws, 2, 12)
     return Drawn(
         f"How many other packages depend on {shown}, over one step or more?",
-        f"WITH RECURSIVE needing (name) AS (SELECT package FROM dependency WHERE target = {package} AND {_DEPENDS} "
-        f"UNION SELECT d.package FROM dependency AS d JOIN needing AS n ON d.target = n.name WHERE d.{_DEPENDS}) "
-        f"SELECT count(*) FROM needing WHERE name != {package}",
+        _reached(package, "target", "package", "needing"),
+    )
+
+
+def _reached(package: str, near: str, far: str, called: str) -> str:
+    """How many others are reached from a package, along dependencies from one of their columns to the other."""
+    one = called[0]
+    return (
+        f"WITH RECURSIVE {called} (name) AS (SELECT {far} FROM dependency WHERE {near} = {package} AND {_DEPENDS} "
+        f"UNION SELECT d.{far} FROM dependency AS d JOIN {called} AS {one} ON d.{near} = {one}.name "
+        f"WHERE d.{_DEPENDS}) SELECT count(*) FROM {called} WHERE name != {package}"
     )
 
 

@@ -47,21 +47,21 @@ def countries_of(book: FileBook, draws: Draws) -> Drawn:
 
 def many_zones(book: FileBook, draws: Draws) -> Drawn:
     """Countries by the number of their zones."""
-    n = draws.between(3, 28)
-    more, operator = draws.choice((("at least", ">="), ("exactly", "=")))
-    return Drawn(
-        f"Which countries use {more} {n} zones? Give code and number of zones.",
-        f"SELECT country, count(*) FROM country_zone GROUP BY country HAVING count(*) {operator} {n}",
-    )
+    return _paired("country", draws, (3, 28), "countries use {n} zones? Give code and number of zones.")
 
 
 def shared_zones(book: FileBook, draws: Draws) -> Drawn:
     """Zones by the number of their countries."""
-    n = draws.between(2, 17)
+    return _paired("zone", draws, (2, 17), "zones are used in {n} countries? Give name and number of countries.")
+
+
+def _paired(column: str, draws: Draws, bounds: tuple[int, int], asked: str) -> Drawn:
+    """Those of a column of country_zone by how many of the other it pairs them with."""
+    n = draws.between(*bounds)
     more, operator = draws.choice((("at least", ">="), ("exactly", "=")))
     return Drawn(
-        f"Which zones are used in {more} {n} countries? Give name and number of countries.",
-        f"SELECT zone, count(*) FROM country_zone GROUP BY zone HAVING count(*) {operator} {n}",
+        "Which " + asked.replace("{n}", f"{more} {n}"),
+        f"SELECT {column}, count(*) FROM country_zone GROUP BY {column} HAVING count(*) {operator} {n}",
     )
 
 
