@@ -212,3 +212,14 @@ def test_a_page_stays_where_it_is_and_what_is_below_the_pointer_is_seen(task: st
         return [_timeless(one) for one in (first, *dragged, browser.xy(90, 190), browser.act("wait"))]
 
     assert course() == course()
+
+
+@pytest.mark.parametrize("task", ["click-tab-2", "click-collapsible-2"])
+def test_a_number_is_that_of_what_is_seen_and_not_of_what_is_hidden_now(task: str, browser: MiniWob) -> None:
+    for seed in range(4):
+        seen = browser.reset(task, seed)
+        wanted = rf'class="alink" "{re.escape(seen.goal.split(chr(34))[1])}[,.]?" @'
+        for section in ("1", "2", "3"):
+            if not re.search(wanted, seen.text):
+                seen = browser.click(_find(seen, f'(Tab|Section) #{section}"'))
+        assert browser.click(_find(seen, wanted)).success == 1.0

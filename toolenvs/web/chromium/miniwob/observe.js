@@ -73,8 +73,6 @@ async () => {
       const words = [tag, ...described(element, tag, style)];
       if (text && tag !== "textarea") words.push(JSON.stringify(text));
       lines.push(`[${number}] ${words.join(" ")} @${place[0]},${place[1]} ${place[2]}x${place[3]}`);
-    } else if (element.hasAttribute("data-te-id")) {
-      element.removeAttribute("data-te-id");
     }
     if (tag !== "select" && tag !== "textarea") for (const child of element.children) look(child);
   };
@@ -83,6 +81,8 @@ async () => {
   await Promise.all(
     loading.map((image) => new Promise((go) => ["load", "error"].forEach((name) => image.addEventListener(name, go))))
   );
+  // of what is hidden now too, or two elements would have one number
+  for (const element of document.querySelectorAll("[data-te-id]")) element.removeAttribute("data-te-id");
   look(document.body);
   const told = core.getUtterance();
   return {
