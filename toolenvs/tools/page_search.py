@@ -196,7 +196,8 @@ def _json(queries: Sequence[str], found: Sequence[Sequence[_Result]]) -> str:
 def excerpt(text: str, query: str, chars: int) -> str:
     """The stretch of whole words of `text`, at most `chars` long, that holds the most different words of the query.
 
-    The first of equals; its beginning where none of them is in it. A first word that is longer by itself is cut.
+    The first of equals; its beginning where none of them is in it. Where every word is longer by itself, the first one
+    is cut.
     """
     asked = set(_WORD.findall(query.casefold()))
     words = text.split(" ")
@@ -213,7 +214,7 @@ def excerpt(text: str, query: str, chars: int) -> str:
                 counts[said] -= 1
             first += 1
         held = sum(count > 0 for count in counts.values())
-        if held > best:
+        if held > best and size <= chars:
             best, chosen = held, (first, last + 1)
     start, end = chosen
     size = len(" ".join(words[start:end]))
