@@ -49,7 +49,24 @@ REFUSED = {
         "http://localhost/", "http://LOCALHOST./", "http://foo.localhost/", "http://localhost.localdomain/", "http://printer.local/",
         "http://metadata.google.internal/computeMetadata/v1/", "http://kubernetes.default.svc.cluster.local/", "http://router.lan/",
         "http://intranet/", "http://db/", "http://x.home.arpa/", "http://abc.onion/",
+        # the same in other spellings
+        "http://[64:ff9b::169.254.169.254]/", "http://[::FFFF:7F00:0001]/", "http://[0:0:0:0:0:ffff:127.0.0.1]/",
+        "http://[0000:0000:0000:0000:0000:0000:0000:0001]/", "http://[::ffff:100.64.0.1]/", "http://[64:ff9b::100.64.0.1]/",
+        "http://[2002:6440:1::]/", "http://[2606:4700::200:5efe:a9fe:a9fe]/", "http://[2001:0:7f00:1::]/", "http://[::0.0.0.0]/",
+        "http://[fe80::5efe:7f00:1]/", "http://[fe80::a9fe:a9fe]/", "http://[fec0:0:0:ffff::1]/", "http://[fdff:ffff::1]/",
+        "http://[2001:20::1]/", "http://[2620:4f:8000::1]/", "http://[1::1]/", "http://[e000::1]/", "http://[ff01::1]/",
+        "http://0x7f.0x0.0x0.0x1/", "http://0177.0.01/", "http://00000177.1/", "http://0x000000007f000001/", "http://0X7F.1/",
+        "http://127.0x1/", "http://0x0a.1/", "http://0xa.0.0x0.01/", "http://017700000001./", "http://4294967295/", "https://0/",
+        "http://127｡0｡0｡1/", "http://127．0．0．1/", "HTTP://127.0.0.1", "hTTp://localhost", "http://localhost.localdomain./",
+        "http://metadata.google.internal./", "http://site。internal/", "http://xn--lcalhost-54a/", "http://8.8.8.8:081/",
+        # more of clouds and containers
+        "http://168.63.129.16/", "http://168.63.129.16/machine?comp=goalstate", "http://169.254.169.253/", "http://169.254.0.23/",
+        "http://[fd00:ec2::23]/", "http://[fd20:ce::254]/", "http://192.0.0.170/", "http://metadata/", "http://metadata.goog/",
+        "http://instance-data/", "http://instance-data.ec2.internal/", "http://host.docker.internal/", "http://kubernetes/",
+        "http://x.svc.cluster.local/", "http://wpad/", "http://ip6-localhost/", "http://x.corp/", "http://x.home/",
+        "http://x.private/", "http://x.test/", "http://x.invalid/", "http://site.org:2375/", "http://site.org:10250/",
         # names that lead there
+        "http://127.0.0.1.nip.io/", "http://to-azure.org/", "http://to-6to4.org/", "http://to-isatap.org/", "http://rubbish.org/",
         "http://to-loopback.org/", "http://to-private.org/", "http://to-metadata.org/", "http://mixed.org/", "http://mixed-v6.org/",
         "http://to-mapped.org/", "http://to-zone.org/", "http://to-nat64.org/",
     ],
@@ -63,6 +80,30 @@ REFUSED = {
         "http://127.0.0.1:0/",
         "http://ｌｏｃａｌｈｏｓｔ/", "http:127.0.0.1/", "http:/127.0.0.1/", "http://256.0.0.1/",
         "http://site.org/" + "a" * 2_048,
+        # zones, brackets
+        "http://[::1%25lo0]/", "http://[fe80::1%2525eth0]/", "http://[::1]%25lo/", "http://[::%31]/", "http://[v1.fe80::a]/",
+        "http://[::1/", "http://::1/", "http://::ffff:127.0.0.1/", "http://[[::1]]/", "http://[127.0.0.1]/", "http://[]/",
+        "http://[::ffff:127.1]/",
+        # numbers that are none, or that parsers read differently
+        "http://1.1.1.1.1/", "http://127.0.0.0x100/", "http://4294967296/", "http://-1/", "http://08.0.0.1/", "http://0x7g.1/",
+        "http://127.0.0.1,/", "http://127.0.0.1;/", "http://127.00.00.01/", "http://127.0.0.1..nip.io/", "http://٠.٠.٠.٠/",
+        "http://¹²⁷.⁰.⁰.¹/", "http://𝟙𝟚𝟟.𝟘.𝟘.𝟙/", "http://%31%32%37.0.0.1/", "http://127%2E0%2E0%2E1/",
+        # names that only look like one
+        "http://localhost../", "http://127.0.0.1../", "http://.localhost/", "http://ⓛⓞⓒⓐⓛⓗⓞⓢⓣ/", "http://loc\u00adalhost/",
+        "http://loc\u200balhost/", "http://loc\u200calhost/", "http://\u017focalhost/", "http://xn--/", "http://xn--a/",
+        "http://\ufb01le.internal/", "http://xn--localhost-/",
+        # users, backslashes, slashes
+        "http://127.0.0.1:80@site.org/", "http://site.org:80@127.0.0.1/", "http://site.org%40127.0.0.1/",
+        "http://:pass@127.0.0.1/",
+        "http://site.org;@127.0.0.1/", "http://site.org&@127.0.0.1#@x.org/", "http:\\\\127.0.0.1\\x",
+        "http:/\\127.0.0.1/",
+        "http:///127.0.0.1/", "http:////127.0.0.1/", "//127.0.0.1/", "/etc/passwd", "\\\\127.0.0.1\\share",
+        # schemes
+        "feed:http://127.0.0.1/", "blob:http://127.0.0.1/x", "wss://127.0.0.1/", "about:blank", "chrome://version",
+        "ldap://127.0.0.1/", "dict://127.0.0.1:11211/stat", "sftp://127.0.0.1/", "php://filter/x", "mhtml:http://127.0.0.1/",
+        "FILE:///etc/passwd", " file:///etc/passwd", "file:/etc/passwd", "file://127.0.0.1/etc/passwd",
+        # ports
+        "http://site.org:65616/", "http://site.org:80.1/", "http://site.org:８０/",
     ],
     "not_found": ["http://unknown.org/"],
 }  # fmt: skip
@@ -76,13 +117,18 @@ NAMES = {
     "to-mapped.org": ["::ffff:127.0.0.1"],
     "to-zone.org": ["fe80::1%lo"],
     "to-nat64.org": ["64:ff9b::7f00:1"],
+    "to-azure.org": ["168.63.129.16"],
+    "to-6to4.org": ["2002:7f00:1::"],
+    "to-isatap.org": ["2606:4700::5efe:10.0.0.1"],
+    "rubbish.org": ["93.184.215.14", "not an address"],
+    "127.0.0.1.nip.io": ["127.0.0.1"],
 }
 TABLE = [(url, status) for status, urls in REFUSED.items() for url in urls]
 Live = Callable[..., Browser]
 
 
 def test_the_table_is_long() -> None:
-    assert len(TABLE) == len(set(TABLE)) >= 120
+    assert len(TABLE) == len(set(TABLE)) >= 270
 
 
 @pytest.mark.parametrize(("url", "status"), TABLE, ids=[ascii(url)[1:50] for url, _ in TABLE])
@@ -98,7 +144,9 @@ def test_refused(live: Live, network: Any, url: str, status: str) -> None:
 
 @pytest.mark.parametrize("url", ["http://site.org/x", "https://site.org/", "http://93.184.215.14/", "http://1572395790/",
                                  "http://[2606:2800:21f::1]/", "http://[64:ff9b::808:808]/", "http://[2002:808:808::]/",
-                                 "http://[::ffff:8.8.8.8]/", "http://SITE.org./"])  # fmt: skip
+                                 "http://[::ffff:8.8.8.8]/", "http://SITE.org./", "http://172.15.255.255/", "http://172.32.0.1/",
+                                 "http://100.63.255.255/", "http://100.128.0.1/", "http://169.253.0.1/", "http://8.8.8.8:00080/",
+                                 "http://site.org:80#@127.0.0.1/", "http://site.org?@127.0.0.1/"])  # fmt: skip
 def test_public_addresses_are_opened(live: Live, network: Any, url: str) -> None:
     network.names = dict(NAMES)
     page = live().open(url)
@@ -126,6 +174,15 @@ def test_a_name_that_changes_its_answer_is_judged_each_time(live: Live, network:
     assert network.connected == [("93.184.215.14", 80)] * 2
 
 
+def test_a_name_that_changes_its_answer_within_a_chain_of_redirects(live: Live, network: Any) -> None:
+    network.names = {"rebind.org": [["93.184.215.14"], ["93.184.215.14"], ["169.254.169.254"]]}
+    sent_on = b"HTTP/1.1 302 Found\r\nLocation: /next\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+    network.answers = [network.PAGE, sent_on]
+    assert live().open("http://rebind.org/").status == "blocked"
+    assert network.looked_up == ["rebind.org"] * 3
+    assert network.connected == [("93.184.215.14", 80)] * 2
+
+
 def test_a_kept_connection_needs_no_second_look(live: Live, network: Any) -> None:
     network.names = {"keep.org": [["93.184.215.14"], ["10.0.0.1"]]}
     answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nhi"
@@ -145,6 +202,13 @@ def test_a_kept_connection_needs_no_second_look(live: Live, network: Any) -> Non
         ("http://localhost:22/", "blocked"), ("https://site.org:22/", "blocked"), ("http://other.org/", "blocked"),
         ("file:///etc/passwd", "bad_url"), ("javascript:1", "bad_url"), ("http://user@site.org/", "bad_url"),
         ("http://a\\b/", "bad_url"), ("gopher://127.0.0.1/", "bad_url"),
+        ("http://2130706433/", "blocked"), ("http://[::ffff:7f00:1]/", "blocked"), ("http://168.63.129.16/", "blocked"),
+        ("https://to-metadata.org/", "blocked"), ("http://mixed.org/", "blocked"),
+        ("//metadata.google.internal/", "blocked"),
+        ("http://site.org.:22/", "blocked"), ("http://100.100.100.200/", "blocked"), ("//127.1/", "blocked"),
+        ("FILE:///etc/passwd", "bad_url"), ("data:text/html,x", "bad_url"), ("http:\\\\127.0.0.1/", "bad_url"),
+        ("http://[fe80::1%25lo]/", "bad_url"), ("http://127.0.0.1%2f@site.org/", "bad_url"),
+        ("ftp://site.org/", "bad_url"), ("view-source:http://site.org/", "bad_url"), ("about:blank", "bad_url"),
     ],
 )  # fmt: skip
 def test_each_hop_of_a_redirect_is_judged(live: Live, network: Any, location: str, status: str) -> None:

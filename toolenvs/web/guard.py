@@ -20,6 +20,7 @@ _V4 = {
     "10.0.0.0/8": "private",
     "100.64.0.0/10": "shared by carriers",
     "127.0.0.0/8": "this machine",
+    "168.63.129.16/32": "a cloud's own services",
     "169.254.0.0/16": "link-local, where clouds keep their metadata",
     "172.16.0.0/12": "private",
     "192.0.0.0/24": "reserved for protocols",
@@ -50,7 +51,10 @@ _COMPATIBLE = IPv6Network("::/96")
 _NAT64 = IPv6Network("64:ff9b::/96")
 _SIX_TO_FOUR = IPv6Network("2002::/16")
 _SLASHES = re.compile("/+")
-_LOCAL_SUFFIXES = ("localhost", "local", "localdomain", "internal", "intranet", "lan", "home.arpa", "onion", "alt")
+_LOCAL_SUFFIXES = (
+    "localhost", "local", "localdomain", "localnet", "internal", "intranet", "private", "corp", "home", "lan",
+    "home.arpa", "onion", "alt", "test", "invalid", "example", "metadata.goog",
+)  # fmt: skip
 
 
 def refusal(address: IPAddress) -> str | None:
