@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -70,7 +71,9 @@ def questions(
     from toolenvs import site_facts
     from toolenvs.web import facts
 
+    started_s = time.process_time()
     path = facts.build(name)
+    spent_s = time.process_time() - started_s
     found = site_facts.read(name)
     table = Table("kind", "asked", "changed in copies", "refused")
     kinds = sorted({fact.kind for fact in found.facts} | set(found.refused))
@@ -79,7 +82,9 @@ def questions(
         why = "; ".join(f"{count:,} {reason}" for reason, count in found.refused.get(kind, {}).items())
         table.add_row(kind, f"{len(own):,}", f"{sum(fact.slot is not None for fact in own):,}", why)
     Console().print(table)
-    typer.echo(f"{path}: {len(found.facts):,} questions about {found.site}")
+    typer.echo(f"{path}: {len(found.facts):,} questions about {found.site}, {spent_s:.1f} s of CPU")
+    away = sorted(Counter(fact.clicks for fact in found.facts).items())
+    typer.echo("clicks away: " + ", ".join(f"{count:,} at {clicks}" for clicks, count in away))
 
 
 @app.command("list")

@@ -133,7 +133,7 @@ class Tool:
     def disagrees(self, tasks: Mapping[str, Any]) -> str | None:
         """Why tasks cannot be answered from this site; None where nothing speaks against it."""
         if tasks.get("set") == "site_pages":
-            about = "sites/" + tasks.get("site", "sites/python3-doc").removeprefix("sites/")
+            about = "sites/" + str(tasks.get("site", "sites/python3-doc")).removeprefix("sites/")
             told = f"tasks.site = {about!r} is not the site that is browsed; set it to {self.options.site!r}"
             return None if about == self.options.site else told
         if tasks.get("set") not in ("world_pages", "world_injected"):

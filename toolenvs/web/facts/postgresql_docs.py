@@ -7,7 +7,7 @@ from dataclasses import replace
 from toolenvs.tasks.seeding import stable_seed
 from toolenvs.web.facts.candidates import Candidate
 from toolenvs.web.facts.options import options
-from toolenvs.web.facts.pages import Sheet
+from toolenvs.web.facts.pages import Sheet, words
 
 _SETTING = re.compile(r"(\w+(?:\.\w+)?) \((boolean|integer|enum|string|floating point)\)")
 _DEFAULT = re.compile(
@@ -74,7 +74,7 @@ def _tables(sheet: Sheet) -> Iterator[Candidate]:
         if header == "| Column Type Description |":
             yield from _columns(sheet, caption[2].removesuffix(" Columns"), rows[1:], "".join(anchor))
         else:
-            yield from _cells(sheet, caption[2], rows)
+            yield from _cells(sheet, caption[2], rows, "".join(anchor))
 
 
 def _rows(sheet: Sheet, first: int) -> list[int]:
@@ -98,7 +98,7 @@ def _columns(sheet: Sheet, catalog: str, rows: list[int], anchor: str) -> Iterat
         )  # fmt: skip
 
 
-def _cells(sheet: Sheet, caption: str, rows: list[int]) -> Iterator[Candidate]:
+def _cells(sheet: Sheet, caption: str, rows: list[int], anchor: str) -> Iterator[Candidate]:
     table = {row: [cell.strip() for cell in sheet.lines[row].strip().strip("|").split(" | ")] for row in rows}
     header = table[rows[0]]
     whole = [row for row in rows[1:] if len(table[row]) == len(header)]
@@ -125,12 +125,24 @@ def _cells(sheet: Sheet, caption: str, rows: list[int]) -> Iterator[Candidate]:
                     answer=answer,
                     line=row,
                     cites=(rows[0],),
+                    names=tuple(words(table[row][0])[:1]),
+                    at=_place(sheet.lines[row], column),
+                    values="number" if re.match(r"-?\d+(?!\S)", answer) and re.search(r"[1-9]", answer) else "",
+                    anchor=anchor,
                     refused=refused,
                 )
             )
     asked.sort(key=lambda one: (bool(one.refused), stable_seed(one.subject)))
     for place, one in enumerate(asked):
         yield one if place < _CELLS or one.refused else _beyond(one)
+
+
+def _place(line: str, column: int) -> int:
+    """Where a cell of a row begins."""
+    start = line.index("| ") + 2
+    for _ in range(column):
+        start = line.index(" | ", start) + 3
+    return start
 
 
 def _beyond(one: Candidate) -> Candidate:

@@ -61,7 +61,7 @@ class Slots:
             return None
         line = sheet.lines[one.line]
         before, after = line[max(0, one.at - _BEFORE) : one.at], line[one.at + len(one.answer) :][:_AFTER]
-        before, after = before.rpartition("| ")[2], after.partition(" |")[0]  # the bars of a row are not in the source
+        before, after = before.replace("| ", " "), after.replace(" |", " ")  # the bars of a row are not in the source
         body = self._body(sheet)
         start = max(body.find(f'id="{one.anchor}"'), 0) if one.anchor else 0
         pattern = _GAP.join((*_spelled(before), f"({re.escape(escape(one.answer))})", *_spelled(after)))
