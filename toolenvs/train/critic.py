@@ -43,9 +43,10 @@ class Critic(nn.Module):
         return self.head
 
     def forward(self, batch: Batch) -> Tensor:
-        """The value before each policy token, 0 elsewhere, float32 [B, T]."""
+        """The value before each policy token, 0 elsewhere, at least float32, [B, T]."""
         hidden = self.decoder(input_ids=batch.ids, attention_mask=batch.attention).last_hidden_state  # [B, T, H]
-        values = nn.functional.pad(self.head(hidden[:, :-1]).squeeze(-1).float(), (1, 0))  # [B, T]
+        found = self.head(hidden[:, :-1]).squeeze(-1)
+        values = nn.functional.pad(found.to(torch.promote_types(found.dtype, torch.float32)), (1, 0))  # [B, T]
         return torch.where(batch.mask == Mask.POLICY, values, torch.zeros_like(values))
 
 
@@ -56,7 +57,7 @@ def estimate_values(critic: Critic, batch: Batch, micro_batch_tokens: int) -> Te
     for members in micro_batches(batch.lengths.tolist(), micro_batch_tokens):
         index = torch.tensor(members, device=batch.ids.device)
         part = batch.rows(index)
-        values[index, : part.ids.shape[1]] = critic(part)
+        values[index, : part.ids.shape[1]] = critic(part).to(values.dtype)
     return values
 
 

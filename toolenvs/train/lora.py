@@ -86,5 +86,7 @@ def save_adapters(folder: Path, model: Any) -> Path:
     config.base_model_name_or_path = model.config.name_or_path
     config.save_pretrained(folder)
     state = get_peft_model_state_dict(model)
-    save_file({name: value.contiguous() for name, value in state.items()}, folder / "adapter_model.safetensors")
+    # peft wraps a model twice before it looks for its adapters by name.
+    named = {f"base_model.model.{name}": value.contiguous() for name, value in state.items()}
+    save_file(named, folder / "adapter_model.safetensors")
     return folder

@@ -47,7 +47,8 @@ def score(
         logits = output.logits[:, :-1][predicts[:, first:]]  # [M, V]
     else:
         logits = _packed_logits(model, batch, predicts, pack_tokens)
-    logprobs = torch.log_softmax(logits.float() / temperature, dim=-1)  # [M, V]
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    logprobs = torch.log_softmax(logits / temperature, dim=-1)  # [M, V]
     targets = batch.ids[:, 1:][predicts]  # [M]
     chosen = logprobs.gather(-1, targets[:, None]).squeeze(-1)  # [M]
     with torch.set_grad_enabled(entropy_gradient and torch.is_grad_enabled()):
