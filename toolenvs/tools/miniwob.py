@@ -171,7 +171,8 @@ class Tool:
         except MissingExtraError:  # said when a page is opened
             return None
         names = tasks.get("names", ()) if tasks.get("set") == "miniwob" else ()
-        wrong = [name for name in names if isinstance(name, str) and name not in known]
+        listed = names if isinstance(names, list | tuple) else ()
+        wrong = [name for name in listed if isinstance(name, str) and name not in known]
         return f"MiniWoB++ has no task {wrong[0]!r}; {did_you_mean(wrong[0], known)}" if wrong else None
 
     async def check(self) -> None:

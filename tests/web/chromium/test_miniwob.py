@@ -223,3 +223,27 @@ def test_a_number_is_that_of_what_is_seen_and_not_of_what_is_hidden_now(task: st
             if not re.search(wanted, seen.text):
                 seen = browser.click(_find(seen, f'(Tab|Section) #{section}"'))
         assert browser.click(_find(seen, wanted)).success == 1.0
+
+
+def test_each_page_has_a_clipboard_of_its_own(engine: Engine, browser: MiniWob) -> None:
+    def copy(page: MiniWob, seed: int) -> Observation:
+        page.click(_find(page.reset("copy-paste", seed), "textarea"))
+        page.press("Control+A")
+        return page.press("Control+C")
+
+    def paste(page: MiniWob, seen: Observation) -> str:
+        page.click(_find(seen, "input"))
+        seen = page.press("Control+V")
+        return seen.text.splitlines()[_find(seen, "input")]
+
+    with MiniWob(engine=engine, timeout_s=PATIENT_S) as other:
+        first, second = copy(browser, 1), copy(other, 2)
+        assert paste(browser, first) != paste(other, second)
+        assert browser.click(_find(first, "Submit")).success == other.click(_find(second, "Submit")).success == 1.0
+        assert 'value=""' in paste(other, other.reset("copy-paste", 3))  # and each episode an empty one
+    seen = browser.reset("enter-text", 0)
+    browser.type(_find(seen, "input"), "one two")
+    browser.press("Control+A")
+    assert 'value=""' in browser.press("Control+X").text
+    browser.press("Control+V")
+    assert 'value="one twoone two"' in browser.press("Control+V").text

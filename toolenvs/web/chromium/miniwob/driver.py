@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parent
 _CLOCK = (_HERE / "clock.js").read_text("utf-8")
+_CLIPBOARD = (_HERE / "clipboard.js").read_text("utf-8")
 _OBSERVE = (_HERE / "observe.js").read_text("utf-8")
 _SITE = "http://miniwob.test/"
 _WIDTH, _HEIGHT = 160, 210
@@ -273,7 +274,8 @@ class MiniWob:
             self._context = await self._engine.context(
                 viewport={"width": _WIDTH + _MARGIN, "height": _HEIGHT + _MARGIN}
             )
-            await self._context.add_init_script(_CLOCK)
+            for script in (_CLOCK, _CLIPBOARD):
+                await self._context.add_init_script(script)
             await self._context.route("**/*", self._serve)
             self._page = await self._context.new_page()
         self._shown += 1
