@@ -1,6 +1,8 @@
 """The search for pages: what it lists, how it is written, and what the tools that read pages may ask it."""
 
 import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -56,6 +58,39 @@ def test_every_page_is_listed_once_and_only_pages() -> None:
     hits = [Hit("12 https://a.test/x#y", 2.0, "X", "one  two"), Hit("https://a.test/x", 1.0, "X", "later"),
             Hit("person-17", 1.0, "no address", "z"), Hit("ftp://a.test/", 1.0, "F", "z")]  # fmt: skip
     assert [(one.url, one.text) for one in session._results("one", hits)] == [("https://a.test/x", "one two")]
+
+
+def test_an_index_without_addresses_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"index = 'world:1000' finds '.*-\d+', which is no address of a page"):
+        ask(opened(index="world:1000"), "town")
+
+
+class Served(BaseHTTPRequestHandler):
+    """Answers as ASearcher's local server does."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        found = [{"contents": f'"A page"\nabout {query}', "url": "https://a.test/x"} for query in asked["queries"]]
+        body = json.dumps({"result": [[one] for one in found]}).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None: ...
+
+
+def test_a_search_server_whose_ids_are_addresses() -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Served)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    address = f"http://127.0.0.1:{server.server_port}#asearcher"
+    session = opened(site="live", allow=["a.test"], index=address, topk=3)
+    assert ask(session, "towns").text == "[1] A page (https://a.test/x)\nabout towns"
+    assert session.latest == ("https://a.test/x",)
+    server.shutdown()
+    server.server_close()
+    thread.join()
 
 
 def test_nothing_found_and_wrong_arguments() -> None:

@@ -136,6 +136,7 @@ class Session:
 
         Raises:
             ToolError: there is none, or it is no text.
+            ConfigError: the index does not hold addresses.
             RetrievalError: the retriever failed.
         """
         options = self._tool.options
@@ -162,6 +163,11 @@ class Session:
                 text = " ".join(hit.text.split())
                 shown = excerpt(text, query, options.text_chars) if options.text == "excerpt" else text
                 results[url] = _Result(url, hit.title, shown[: options.text_chars])
+        if hits and not results:
+            raise ConfigError(
+                f"tools.page_search: index = {options.index!r} finds {hits[0].id!r:.80}, which is no address of a page: "
+                "give an index whose ids are addresses"
+            )
         return list(results.values())
 
     def _documents(self, found: Sequence[Sequence[_Result]]) -> str:
