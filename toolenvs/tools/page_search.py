@@ -165,8 +165,8 @@ class Session:
                 results[url] = _Result(url, hit.title, shown[: options.text_chars])
         if hits and not results:
             raise ConfigError(
-                f"tools.page_search: index = {options.index!r} finds {hits[0].id!r:.80}, which is no address of a page: "
-                "give an index whose ids are addresses"
+                f"tools.page_search: index = {options.index!r} finds {hits[0].id!r:.80}, which is no address of a "
+                "page: give an index whose ids are addresses"
             )
         return list(results.values())
 
