@@ -1,5 +1,8 @@
 """MiniWoB-v0: rules that read the page do 51 of its tasks, what has been done is paid, and copies replay."""
 
+import contextlib
+import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +12,7 @@ from typing import Any
 import pytest
 
 import toolenvs
+from tests.web.chromium.conftest import descendants
 from toolenvs import loop
 from toolenvs.agents.scripted import Scripted
 from toolenvs.env import ToolEnv
@@ -90,6 +94,24 @@ def test_a_fork_replays_and_goes_its_own_way() -> None:
     assert env.step(write("look"))[0] == before
     for one in (env, copy):
         one.close()
+
+
+def test_a_killed_browser_is_infrastructure_and_the_next_episode_has_a_new_one() -> None:
+    env = ToolEnv("MiniWoB-v0", timeout_s=60.0)
+    for _ in range(2):
+        env.reset(options={"task": task("click-test", 0)})
+        assert env.step(write("look"))[0]
+        for pid, _ in descendants(os.getpid()):
+            with contextlib.suppress(OSError):
+                if b'"memory_mb": 1024' in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    os.kill(pid, signal.SIGKILL)
+        text, reward, terminated, truncated, info = env.step(write("click", element=0))
+        assert (text, reward, terminated, truncated) == ("", 0.0, False, True)
+        assert (info["ending"], info["success"]) == ("infrastructure", None)
+        assert "click-test" in info["fault"]
+    env.reset(options={"task": task("click-test", 0)})
+    assert env.step(write("click", element=0))[1] == 1.0
+    env.close()
 
 
 def test_episodes_at_once_have_pages_of_their_own() -> None:
