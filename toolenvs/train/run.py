@@ -24,6 +24,8 @@ from toolenvs import blueprint
 from toolenvs.agents.engine import Engine, EngineAgent, Sampling
 from toolenvs.rollout import Trajectory, TrajectoryWriter
 from toolenvs.train import checkpoint, lora
+from toolenvs.train.engines.opening import TRANSFORMERS, open_for
+from toolenvs.train.engines.sync import push
 from toolenvs.train.engines.transformers import TransformersEngine
 from toolenvs.train.evaluate import evaluate
 from toolenvs.train.ewma import Ewma
@@ -52,6 +54,15 @@ class RunSettings(UpdateSettings):
     """A model folder, a name on the hub, "tiny" or "tiny-reader"."""
     threads: int = 0
     """CPU threads of torch; 0 for its own choice."""
+
+    engine: str = "transformers"
+    """What samples: transformers (the very model that is trained), or vllm."""
+    engine_python: str = ""
+    """The interpreter that the engine runs in, where its packages do not fit the trainer's; "" for this one."""
+    engine_url: str = ""
+    """Where an engine is served; "" for none."""
+    engine_options: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of the engine's class, as in `--engine_options.max_context 2048`."""
 
     steps: int = 120
     """Rollouts, each followed by its updates."""
@@ -146,7 +157,7 @@ class Run(contextlib.AbstractContextManager["Run"]):
         )
         tasks = self._test_env.tasks
         self.test_tasks = [tasks[index] for index in range(min(settings.test_tasks, len(tasks)))]
-        self.engine: Engine = TransformersEngine(self.model, self.tokenizer)
+        self.engine: Engine = self._open_engine()
         self.agent = EngineAgent(
             self.engine,
             Sampling(temperature=settings.temperature, top_p=settings.top_p, max_turn_tokens=settings.max_turn_tokens),
@@ -162,6 +173,7 @@ class Run(contextlib.AbstractContextManager["Run"]):
         self.runner = asyncio.Runner()
         self._metrics: MetricsWriter | None = None
         self._bar: Any = None
+        self._pushed: dict[str, float] = {}
 
     def optimizers_for(self, model: Any, *, lr: float, muon_lr: float, warmup_steps: int | None = None) -> Optimizers:
         """Optimizers of a network by the run's settings."""
@@ -186,7 +198,7 @@ class Run(contextlib.AbstractContextManager["Run"]):
             done, self.sampler.position = checkpoint.load(
                 saved[-1], model=self.model, optimizers=self.optimizers, parts=self.parts
             )
-            self.push(done)
+        self.push(done)
         self._metrics = MetricsWriter(self.output, done if settings.resume else None)
         self._test()
         if done == 0:
@@ -194,6 +206,8 @@ class Run(contextlib.AbstractContextManager["Run"]):
         self._bar = tqdm(range(done + 1, settings.steps + 1), desc=self._title, initial=done, total=settings.steps)
         for step in self._bar:
             self._started_s = time.perf_counter()
+            if not self.engine.alive():
+                self.push(step - 1)
             yield step
         self._finish()
 
@@ -202,8 +216,26 @@ class Run(contextlib.AbstractContextManager["Run"]):
         self._rolled_s = time.perf_counter()
 
     def push(self, step: int) -> None:
-        """Give the engine the weights as they are after this step."""
-        self.engine.push_weights(self.model.state_dict(), step)
+        """Give the engine the weights as they are after this step.
+
+        Raises:
+            EngineError: it failed, or does not agree with the model about log-probabilities.
+        """
+        own = lora.has_adapters(self.model) and not self.engine.holds(self.model)
+        self._pushed = push(self.engine, lora.merged(self.model) if own else self.model, step)
+
+    def _open_engine(self) -> Engine:
+        settings = self.settings
+        elsewhere = settings.engine_python or settings.engine_url
+        if settings.engine == TRANSFORMERS and not elsewhere:
+            return TransformersEngine(self.model, self.tokenizer, **settings.engine_options)
+        return open_for(
+            settings.engine,
+            settings.model,
+            python=settings.engine_python,
+            url=settings.engine_url,
+            options=settings.engine_options,
+        )
 
     def report(self, step: int, line: Mapping[str, float], trajectories: list[Trajectory]) -> None:
         """End a step: test where it is time, write its metrics, trajectories and checkpoint."""
@@ -213,7 +245,8 @@ class Run(contextlib.AbstractContextManager["Run"]):
         if step % settings.test_every == 0 or step == settings.steps:
             tested = self._test()
         assert self._metrics is not None  # opened by `steps`
-        self._metrics.write(step, {**line, **times, **tested})
+        self._metrics.write(step, {**line, **self._pushed, **times, **tested})
+        self._pushed = {}
         self._bar.set_postfix(success=f"{line['success']:.2f}", test=f"{self.tested['test_success']:.2f}")
         if settings.trajectories_every and step % settings.trajectories_every == 0:
             write_trajectories(self.output / "trajectories" / f"step-{step:06d}.jsonl", trajectories)
@@ -255,6 +288,7 @@ class Run(contextlib.AbstractContextManager["Run"]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.engine.close()
         self.runner.close()
         if self._metrics is not None:
             self._metrics.close()
