@@ -30,6 +30,26 @@ def test_views() -> None:
     assert [segment.text for segment in transcript.by(Author.TOOL)] == ["4 "]
 
 
+def test_what_is_read_once_and_then_kept_in_part() -> None:
+    read = [
+        Segment(Author.PROMPT, "Q? "),
+        Segment(Author.POLICY, "open ", 1),
+        Segment(Author.TOOL, "a long page ", 1, verbatim=True, kept="a.. "),
+        Segment(Author.POLICY, "noted ", 2),
+        Segment(Author.TOOL, "gone ", 2, kept=""),
+        Segment(Author.POLICY, "so ", 3),
+    ]
+    transcript = Transcript().append(read)
+    assert transcript.text == "Q? open a long page noted gone so "  # nothing is lost
+    assert transcript.read(2).text == transcript.text
+    assert transcript.read(3).text == "Q? open a.. noted gone so "
+    assert transcript.read(4).text == "Q? open a.. noted so "
+    assert transcript.read(4).policy_text() == transcript.policy_text()
+    assert transcript.read(4).segments[2].verbatim
+    plain = _transcript()
+    assert plain.read(9) is plain
+
+
 def test_append_gives_a_new_one() -> None:
     transcript = _transcript()
     longer = transcript.append([Segment(Author.TOOL, "x", 2)])

@@ -13,9 +13,9 @@ class Info(TypedDict):
     stop: tuple[str, ...]
     """Stop strings for the next generation; the string itself belongs to the action."""
     messages: list[dict[str, str]]
-    """The conversation so far in chat form."""
+    """The conversation so far in chat form, as the policy reads it now."""
     transcript: Transcript
-    """The same as segments that know their authors."""
+    """The same as segments that know their authors; what the page lets the policy forget stands there whole."""
     budget: dict[str, Usage]
     """For each limit, what is used and what is left."""
     calls: tuple[ToolCall, ...]
