@@ -5,6 +5,11 @@ from urllib.parse import urljoin
 
 _PLAIN = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9_\-.~%+,=/]*(?:\?[A-Za-z0-9_\-.~%+,=/&;]*)?(?:#[^\s#]*)?")
 """Relative addresses that are only put behind their folder, unless a part of the path is a dot segment."""
+_BELOW = re.compile(
+    r"[A-Za-z0-9_~][A-Za-z0-9_\-.~%+,=]*+(?:/[A-Za-z0-9_\-~%+,=][A-Za-z0-9_\-.~%+,=]*+)*+/?+"
+    r"(?:\?[A-Za-z0-9_\-.~%+,=/&;]*+)?+(?:#[^\s#]*+)?+"
+)
+"""Those among them without a dot segment and without an empty one, as most links are."""
 _ABSOLUTE = re.compile(
     r"https?://[a-z0-9.-]++(?:/(?!\.{1,2}(?:[/?#]|$))[A-Za-z0-9_\-.~%+,=]*+)++(?:\?[^\s#]*+)?+(?:#\S*+)?+"
 )
@@ -55,6 +60,8 @@ class Joiner:
     def _joined(self, href: str) -> str | None:
         if href[:1] == "#" and " " not in href and "\n" not in href:
             return self.base + href
+        if self._folders and _BELOW.fullmatch(href):
+            return self._folders[0] + href
         if href[:4] == "http" and len(href) < 2_000 and _ABSOLUTE.fullmatch(href):
             return href
         href = href.strip(" \t\n\r\f")

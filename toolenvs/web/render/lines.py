@@ -114,7 +114,8 @@ class Lines:
         """Put the mark of the open link around its text; one that shows nothing yet stays open if it goes on."""
         assert self.link is not None
         url, called, element = self.link
-        inner = "".join(self.buffer[self.link_from :])
+        buffer, start = self.buffer, self.link_from
+        inner = buffer[start] if len(buffer) == start + 1 else "".join(buffer[start:])
         text = joined(inner)
         if not text and not last:
             return
@@ -132,6 +133,11 @@ class Lines:
             inner = text.replace("&", "&amp;")
         elif not self.pre or self.in_cell:
             inner = inner.replace("&nbsp;", " ")
+        if text == inner:  # as most are
+            buffer[start:] = (f"[{self.number}†{inner}]",)
+            self.links.append(Link(self.number, len(self.lines), text, url, element))
+            self.number += 1
+            return
         bare = inner.strip()
         before, _, after = inner.partition(bare)
         self.buffer[self.link_from :] = [before, f"[{self.number}†{bare}]", after]

@@ -27,8 +27,9 @@ _ANY_CASE = "|".join(  # the flag for it would make the search slow
     "".join(f"[{letter}{letter.upper()}]" for letter in name)
     for name in ("b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u")
 )
-_FORMATTING = re.compile(rf"<(?:{_ANY_CASE})(?=[\s/>])")
-_FORMATTING_END = re.compile(rf"</(?:{_ANY_CASE})(?=[\s/>])")
+_FIRST = "(?=[bBcCeEfFiInNsStTuU])"  # most tags are passed over by it alone
+_FORMATTING = re.compile(rf"<{_FIRST}(?:{_ANY_CASE})(?=[\s/>])")
+_FORMATTING_END = re.compile(rf"</{_FIRST}(?:{_ANY_CASE})(?=[\s/>])")
 _ROOTS = re.compile(r"<(?:html|body)(?=[\s/>])", re.I)
 _MAX_ROOTS = 20
 """Start tags of html and body; a further one adds its attributes to the first."""
