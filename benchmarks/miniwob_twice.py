@@ -72,7 +72,7 @@ async def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--pages", choices=("text", "all"), default="text")
     given = parser.parse_args()
-    tool = Tool(Options())
+    tool = Tool(Options(timeout_s=120.0))
     pages = TEXT if given.pages == "text" else tasks()
     different, broken, scores = 0, 0, []
     for page in pages:

@@ -67,7 +67,7 @@ class Options:
     that its clock showed; or the success, 0 to 1."""
     step_s: float = 0.5
     """How far the page's clock goes on with each action but `look`; most pages end after 10 s of it, with -1."""
-    timeout_s: float = 10.0
+    timeout_s: float = 30.0
     """Wall-clock time that an action may take; a page that takes longer is broken."""
     description: str = (
         "Acts on a web page of 160 x 210 pixels below its goal. The page is shown as numbered elements: tag, "
