@@ -49,14 +49,17 @@ def tool(page: str, again: bool = False) -> Case:
             turn += 1
 
 
-def reward(page: str, again: bool = False) -> Case:
+def reward(page: str, again: bool = False, looked: bool = False) -> Case:
     with gym.make(f"toolenvs/{page}-v0") as env:
         for task in TASKS:  # copies are made, and golds run on them, once for a task and not for an episode
             env.reset(options={"task": task})
             env.step(f"<think>I know.</think>\n<solution>{task.gold}</solution>")
         for task in cycle(TASKS):
             env.reset(options={"task": task})
-            action = f"<think>I know.</think>\n<solution>{task.gold if again else unlike(task.gold)}</solution>"
+            said = task.gold if again else unlike(task.gold)
+            if looked:
+                env.step(f"<think>I look.</think>\n<sql>{said}</sql>")
+            action = f"<think>I know.</think>\n<solution>{said}</solution>"
             _, value, terminated, *_ = yield lambda action=action: env.step(action)
             assert terminated
             assert value == 1.0
@@ -67,4 +70,4 @@ CASES = {
     for case in (tool, reward)
     for page in ("SQL", "SkyRLSQL")
     for again in (False, True)
-}
+} | {f"reward, {page}, looked": partial(reward, page, looked=True) for page in ("SQL", "SkyRLSQL")}

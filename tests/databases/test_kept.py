@@ -147,15 +147,32 @@ def test_databases_of_one_file_share_them_and_a_changed_file_has_its_own(file: P
 def test_no_more_are_kept_than_was_said(base: Database) -> None:
     for number in range(20):
         assert base.query(f"SELECT {number}").rows == ((number,),)
-        assert len(base._kept._results) <= 4
+        assert len(base._kept) <= 4
     with databases.open(base.path, workers=1) as other:  # type: ignore[attr-defined]
         other.query("SELECT 99")
-    assert ("SELECT 99", 0, other._now) not in base._kept._results
+    assert base._kept.find("SELECT 99", 0, base._now, base.limits) is None
+
+
+def test_what_is_asked_for_again_and_again_stays(base: Database, asked: list[bytes]) -> None:
+    for number in range(20):
+        base.query("SELECT 'often'")
+        base.query(f"SELECT {number}")
+    assert len(asked) == 21
+
+
+@given(st.integers(2, 9), st.lists(st.integers(0, 12), max_size=60))
+def test_never_more_than_that_whatever_is_asked(most: int, asked_for: list[int]) -> None:
+    kept, limits = Kept(), Limits()
+    for number in asked_for:
+        if kept.find(str(number), 0, "", limits) is None:
+            kept.add(str(number), 0, "", limits, number, most)  # type: ignore[arg-type]
+        assert kept.find(str(number), 0, "", limits) == number
+        assert len(kept) <= most
 
 
 def test_wider_limits_take_over_what_narrower_ones_gave() -> None:
     kept, narrow = Kept(), Limits(max_rows=10)
-    kept.add("q", 0, "now", narrow, "result", 1)  # type: ignore[arg-type]
+    kept.add("q", 0, "now", narrow, "result", 2)  # type: ignore[arg-type]
     assert kept.find("q", 0, "now", Limits(max_rows=10)) == "result"
     assert kept.find("q", 0, "now", Limits(max_rows=11, max_steps=2**31 - 1)) == "result"
     for field in ("max_rows", "max_steps", "max_bytes", "max_value_bytes", "max_sql_bytes", "timeout_s"):

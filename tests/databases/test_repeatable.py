@@ -178,7 +178,8 @@ def test_one_database_for_all_who_ask_alike(sqlite_file: Path) -> None:
     ("option", "match"),
     [
         ({"max_rowz": 1}, "did you mean 'max_rows'"), ({"max_rows": 0}, "positive"), ({"max_rows": 1.5}, "whole"),
-        ({"workers": 0}, "workers"), ({"memory_mb": 1}, "memory_mb"), ({"seed": -1}, "seed"), ({"now": "today"}, "now"),
+        ({"workers": 0}, "workers"), ({"keep": -1}, "keep"), ({"memory_mb": 1}, "memory_mb"),
+        ({"seed": -1}, "seed"), ({"now": "today"}, "now"),
         ({"timeout_s": True}, "timeout_s"),
     ],
 )  # fmt: skip

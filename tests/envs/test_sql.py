@@ -11,6 +11,7 @@ import pytest
 import toolenvs
 from toolenvs import loop
 from toolenvs.agents.scripted import Oracle
+from toolenvs.databases.pool import Pool
 from toolenvs.env import ToolEnv
 from toolenvs.episode import Episode
 from toolenvs.errors import TaskError
@@ -73,6 +74,32 @@ def test_a_fork_goes_on_by_itself() -> None:
     gold = toolenvs.load("SQL-v0").tasks[0].gold
     assert copy.step(f"<solution>{gold}</solution>")[1] == 1
     assert env.step("<solution>SELECT 1</solution>")[1] == 0
+
+
+@pytest.mark.parametrize(("page", "messages"), [("SkyRLSQL-v0", 0), ("SQL-v0", 1)])
+def test_an_answer_that_the_tool_ran_is_not_run_again(
+    monkeypatch: pytest.MonkeyPatch, page: str, messages: int
+) -> None:
+    env = ToolEnv(page)
+    gold = env.blueprint.tasks[0].gold
+    env.reset(options={"task": 0})
+    env.step(f"<think>t</think><solution>{gold}</solution>")  # the gold is run once, and so are its copies
+    env.reset(options={"task": 0})
+    said = f"SELECT * FROM ({gold}) AS {page[:3]}"
+    env.step(f"<think>t</think><sql>{said}</sql>")
+    sent, aexchange = [], Pool.aexchange
+
+    async def noted(self: Pool, frame: bytes, timeout_s: float) -> Any:
+        sent.append(frame)
+        return await aexchange(self, frame, timeout_s)
+
+    monkeypatch.setattr(Pool, "aexchange", noted)
+    assert env.step(f"<think>t</think><solution>{said}</solution>")[1] == 1
+    assert len(sent) == messages  # one for all changed copies
+    env.reset(options={"task": 0})
+    assert env.step(f"<think>t</think><solution>{said}</solution>")[1] == 1
+    assert len(sent) == messages
+    env.close()
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ class Database(ABC):
         Args:
             source: what the engine opens: a file, or the address of a server.
             beside: further sources, which the same processes have open: `on` says which one a query is about.
-            keep: how many results are kept; see `toolenvs.databases.kept`. SQLite only.
+            keep: how many results are kept, from 2; see `toolenvs.databases.kept`. SQLite only. 0: none.
             workers: processes that run queries at the same time; by default one for each processor.
             memory_mb: address space of one such process; by default what the engine needs.
             seed: of the engine's random numbers, the same for every query.
@@ -72,7 +72,7 @@ class Database(ABC):
             ConfigError: an option cannot be used.
             DatabaseError: the source cannot be opened.
         """
-        for name, value, least in (("workers", workers, 1), ("memory_mb", memory_mb, 64)):
+        for name, value, least in (("workers", workers, 1), ("memory_mb", memory_mb, 64), ("keep", keep, 0)):
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
                 raise ConfigError(f"databases: {name} must be a whole number from {least}, not {value!r}")
         self.limits = Limits().override(**limits)

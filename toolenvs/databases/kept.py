@@ -16,20 +16,33 @@ class Kept:
     """The results of one file, or of several."""
 
     def __init__(self) -> None:
-        self._results: dict[tuple[str, int, str], tuple[Limits, Result]] = {}
+        self._new: dict[tuple[str, int, str], tuple[Limits, Result]] = {}
+        self._old: dict[tuple[str, int, str], tuple[Limits, Result]] = {}
+        self._most = 0
+
+    def __len__(self) -> int:
+        return len(self._new) + len(self._old)
 
     def find(self, sql: str, on: int, now: str, limits: Limits) -> Result | None:
         """The result of a query, where it is known that these limits allow it."""
-        found = self._results.get((sql, on, now))
-        if found is None or not (found[0] is limits or _within(found[0], limits)):
-            return None
-        return found[1]
+        key = (sql, on, now)
+        found = self._new.get(key)
+        if found is None:
+            found = self._old.pop(key, None)
+            if found is None:
+                return None
+            self._put(key, found)
+        return found[1] if found[0] is limits or _within(found[0], limits) else None
 
     def add(self, sql: str, on: int, now: str, limits: Limits, result: Result, most: int) -> None:
-        """Keep a result; what is kept is forgotten where there are `most` already."""
-        if len(self._results) >= most:
-            self._results.clear()
-        self._results[sql, on, now] = limits, result
+        """Keep a result among `most`, from 2; those that nobody asked for since long are forgotten."""
+        self._most = max(self._most, most)
+        self._put((sql, on, now), (limits, result))
+
+    def _put(self, key: tuple[str, int, str], found: tuple[Limits, Result]) -> None:
+        if len(self._new) >= self._most // 2:
+            self._old, self._new = self._new, {}
+        self._new[key] = found
 
 
 _all: "weakref.WeakValueDictionary[Hashable, Kept]" = weakref.WeakValueDictionary()

@@ -16,7 +16,7 @@ from toolenvs.tasks.task import Task
 from toolenvs.tools import _sql_parsing
 from toolenvs.tools.base import ToolResult
 
-_KEPT = 256
+_KEPT = 512
 """Small results of a database: the queries of a group of episodes are often the same."""
 _SCHEMA = re.compile(r"\s*\.(schema|tables)\b\s*(.*?)\s*;?\s*", re.IGNORECASE | re.DOTALL)
 

@@ -66,6 +66,8 @@ def compare(
         return Comparison(False, f"{len(said.columns)} columns for {len(gold.columns)}")
     if len(said.rows) != len(gold.rows):
         return Comparison(False, f"{len(said.rows)} rows for {len(gold.rows)}")
+    if len(said.columns) == len(gold.columns) and said.rows == gold.rows:  # as most right ones are
+        return Comparison(True, "match")
     wanted = [tuple(map(plain, row)) for row in gold.rows]
     given = [tuple(map(plain, row)) for row in said.rows]
     unordered = False

@@ -28,7 +28,7 @@ _COMPARED = {"max_rows": 20_000, "max_bytes": 20_000_000, "max_steps": 100_000_0
 """A right query may look at every pair of a few thousand rows, and may not be refused for that."""
 _GOLDS = 10_000
 """Results of golds that are kept."""
-_KEPT = 256
+_KEPT = 512
 """Small results of other queries: the answers of a group are often the same."""
 _VERDICTS = 10_000
 _CHANCES = ("timeout", "error")
