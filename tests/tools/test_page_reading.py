@@ -9,6 +9,7 @@ from toolenvs.errors import PageError, ToolError
 from toolenvs.tasks.task import Task
 from toolenvs.tools import page_access, page_crawl, page_search
 from toolenvs.tools._pages import linked, plain
+from toolenvs.web.page import Page
 from toolenvs.web.render import render
 
 TASK = Task(id="t", question="Who wrote it?", golds=("x",))
@@ -106,6 +107,23 @@ def test_a_crawl_reads_around_what_the_search_has_shown() -> None:
     assert read(crawl, URL).text == "The world / works\n# The Silent"
     copy = loop.run(crawl.fork())
     assert read(copy, URL).text.startswith("The world")
+
+
+class Redirected:
+    """A browser that a redirect leads to another address."""
+
+    async def aopen(self, url: str) -> Page:
+        html = b"<p>one alpha beta<p>two gamma delta"
+        document = render(html, url="https://a.test/new", content_type="text/html")
+        return Page(document=document, url=document.url)
+
+
+def test_a_page_that_has_moved_is_still_what_the_search_has_shown() -> None:
+    search, crawl = opened(page_search), opened(page_crawl, window_chars=9, head_chars=3)
+    crawl.sessions, crawl._browser = {"page_search": search}, Redirected()
+    search.texts = {"https://a.test/old": "gamma delta"}
+    assert read(crawl, "https://A.test/old#part").text == " gamma de"
+    assert read(crawl, "https://a.test/other").text == "one"
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ class Protocol:
         call = json.loads(text)
         if not isinstance(call, dict) or not isinstance(call.get("name"), str):
             raise ValueError('a call is an object with "name" and "arguments"')
-        arguments = call.get("arguments", call.get("parameters", {}))
+        arguments = call.get("arguments", call.get("parameters", {}))  # some prompts ask for the other name
         if isinstance(arguments, str):  # some models write the object as a string
             arguments = json.loads(arguments)
         if not isinstance(arguments, dict):

@@ -10,8 +10,10 @@ from toolenvs.errors import ToolError, WebError
 from toolenvs.schema import at_least
 from toolenvs.web.browser import Browser
 from toolenvs.web.document import Document, Link, unmarked
+from toolenvs.web.faults import Fault
 from toolenvs.web.page import Page
 from toolenvs.web.source import Source
+from toolenvs.web.urls import canonical
 from toolenvs.world import size_and_seed
 
 _MARK = re.compile(r"\[(\d+)[†‡]|[\[\]]")
@@ -90,6 +92,14 @@ class Site:
 async def opened(browser: Browser, url: str) -> Page:
     """The page of an absolute address; its `document` is None, and `status` says why, where there is none."""
     return await browser.aopen(url.strip())
+
+
+def known_as(url: str) -> str:
+    """The form in which an address is compared with others; "" for what is none."""
+    try:
+        return canonical(url).text
+    except Fault:
+        return ""
 
 
 def address(arguments: Mapping[str, Any], name: str) -> str:

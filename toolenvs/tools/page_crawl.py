@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from toolenvs.schema import at_least
 from toolenvs.tasks.task import Task
-from toolenvs.tools._pages import Site, SiteOptions, address, opened, plain
+from toolenvs.tools._pages import Site, SiteOptions, address, known_as, opened, plain
 from toolenvs.tools.base import ToolResult, ToolSession
 from toolenvs.tools.page_search import Session as SearchSession
 from toolenvs.web.browser import Browser
@@ -77,13 +77,15 @@ class Session:
         """
         options = self._options
         started_s = time.perf_counter()
-        page = await opened(self._browser, address(arguments, "url"))
+        url = address(arguments, "url")
+        page = await opened(self._browser, url)
         data = {"url": page.url, "http_status": page.http_status}
         if page.document is None:
             told = options.failed.replace("{status}", page.status)
             return ToolResult(text=told, status=page.status, data=data, seconds=time.perf_counter() - started_s)
         search = self.sessions.get(options.search)
-        shown = search.texts.get(page.url, "") if isinstance(search, SearchSession) else ""
+        texts = search.texts if isinstance(search, SearchSession) else {}
+        shown = texts.get(page.url) or texts.get(known_as(url), "")  # a redirect may have led elsewhere
         text = window(plain(page.document), shown, options)
         return ToolResult(text=text, data=data, seconds=time.perf_counter() - started_s)
 

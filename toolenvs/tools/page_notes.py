@@ -13,13 +13,11 @@ from typing import Any, ClassVar
 from toolenvs.endpoint import Endpoint
 from toolenvs.schema import at_least
 from toolenvs.tasks.task import Task
-from toolenvs.tools._pages import Site, SiteOptions, opened, plain, texts
+from toolenvs.tools._pages import Site, SiteOptions, known_as, opened, plain, texts
 from toolenvs.tools._reading import Extracts, Model, PageReader
 from toolenvs.tools.base import ToolResult, ToolSession
 from toolenvs.tools.page_search import Session as SearchSession
 from toolenvs.web.browser import Browser
-from toolenvs.web.faults import Fault
-from toolenvs.web.urls import canonical
 
 NOT_FOUND_BY_SEARCH = "not_searched"
 """Status of an address that the latest search did not find."""
@@ -113,7 +111,7 @@ class Session:
         options = self._tool.options
         search = self.sessions.get(options.search)
         found, queries = (search.latest, search.queries) if isinstance(search, SearchSession) else ((), ())
-        if options.latest_only and _canonical(url) not in found:
+        if options.latest_only and known_as(url) not in found:
             return NOT_FOUND_BY_SEARCH, []
         page = await opened(self._browser, url)
         if page.document is None:
@@ -148,10 +146,3 @@ class Session:
     async def close(self) -> None:
         """End the browser."""
         await self._browser.aclose()
-
-
-def _canonical(url: str) -> str:
-    try:
-        return canonical(url).text
-    except Fault:
-        return ""

@@ -6,6 +6,7 @@ Tools that read pages (`page_access`, `page_crawl`, `page_notes`) go by what it 
 import json
 import re
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -208,18 +209,19 @@ def excerpt(text: str, query: str, chars: int) -> str:
     asked = set(_WORD.findall(query.casefold()))
     words = text.split(" ")
     holds = [asked.intersection(_WORD.findall(word.casefold())) for word in words]
-    counts: dict[str, int] = {}
-    best, chosen, first, size = -1, (0, 1), 0, -1
+    counts: Counter[str] = Counter()
+    best, chosen, first, size, held = -1, (0, 1), 0, -1, 0
     for last, word in enumerate(words):
         size += len(word) + 1
         for said in holds[last]:
-            counts[said] = counts.get(said, 0) + 1
+            held += not counts[said]
+            counts[said] += 1
         while size > chars and first < last:
             size -= len(words[first]) + 1
             for said in holds[first]:
                 counts[said] -= 1
+                held -= not counts[said]
             first += 1
-        held = sum(count > 0 for count in counts.values())
         if held > best and size <= chars:
             best, chosen = held, (first, last + 1)
     start, end = chosen
