@@ -34,7 +34,7 @@ FLOORS = [
     {"env", "info", "vector", "registration"},
     {"rollout"},
     {"agents"},
-    {"coldstart", "train", "self_play", "filtering"},
+    {"coldstart", "train", "self_play", "filtering", "audit"},
     {"adapters", "view", "serve"},
     {"cli"},
 ]

@@ -75,6 +75,17 @@ class Spaces:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """What `toolenvs audit` is to know of the page."""
+
+    needs_tools: bool = False
+    """Whether a right answer without any call is to earn nothing; where False, that it earns is only noted."""
+    known: Mapping[str, str] = field(default_factory=dict)
+    """Findings that belong to what the page re-creates, by name, and why: `"answers.several" = "..."`. They are noted,
+    and are no faults."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """One environment. `tools`, `judge`, `reward` and `tasks` hold the options of what they name."""
 
@@ -96,6 +107,7 @@ class Page:
     """`set`, a generator or a file, and the options of its loader. Golds of files are held against the judge when they
     are loaded; `bad_golds` says what to do with those that fail: "error" (the default), "drop" or "keep"."""
     spaces: Spaces = field(default_factory=Spaces)
+    audit: Audit = field(default_factory=Audit)
 
 
 def load(path: str | Path, overrides: Table | None = None) -> Page:
@@ -203,6 +215,7 @@ def _leaves(table: Table) -> dict[tuple[str, ...], set[str]]:
         ("protocol",): protocol | _options("toolenvs.protocols", _section(table, "protocol").get("kind")),
         ("budget",): set(schema.fields(Limits)),
         ("spaces",): set(schema.fields(Spaces)),
+        ("audit",): set(schema.fields(Audit)),
         ("tasks",): set(_section(table, "tasks")) | {"set", "split", "size", "limit", "difficulty", "bad_golds"},
         ("judge",): {"name"} | _options("toolenvs.rewards.judges", _section(table, "judge").get("name")),
     }

@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from toolenvs.cli import BAD_INPUT
+from toolenvs.cli.audit import audit
 from toolenvs.cli.database import database
 from toolenvs.cli.doctor import doctor
 from toolenvs.cli.eval import evaluate
@@ -56,6 +57,7 @@ app = typer.Typer(
 app.command("list")(list_pages)
 app.command("play")(play)
 app.command("eval")(evaluate)
+app.command("audit")(audit)
 app.command("train", context_settings={"ignore_unknown_options": True, "help_option_names": []})(train)
 app.command("view")(view)
 app.add_typer(serve, name="serve")

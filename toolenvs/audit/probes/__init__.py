@@ -1,0 +1,1 @@
+"""One way to cheat a file: `FAULTS`, what to do about each finding, and `probe`, which looks for them."""
