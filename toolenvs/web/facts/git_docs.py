@@ -15,7 +15,7 @@ _DEFAULT = re.compile(
     r"(-?\d[\w.]*(?: (?:KiB|MiB|GiB|seconds|days|hours|minutes|weeks))?|[a-z]+(?:[.-][a-z\d]+)*)(?=[.,;](?:\s|$)| \()"
 )
 _TOLD = re.compile(r"(?i)\bdefaults? (?:value )?(?:is|to)\b")
-_GUESSED = frozenset(("true", "false", "yes", "no", "on", "off", "the", "a", "empty", "all"))
+_GUESSED = frozenset(("0", "zero", "true", "false", "yes", "no", "on", "off", "the", "a", "empty", "all"))
 
 
 def read(sheet: Sheet) -> Iterator[Candidate]:

@@ -82,9 +82,9 @@ class SitePages:
         self._source = source
         paths = self._walk(max_clicks)
         documents = (self._document(url) for url in source.store.urls())
-        own = (document for document in documents if document is not None and document.content_type == "text/html")
-        self.sheets = tuple(Sheet(document, paths.get(document.url)) for document in own)
-        self.by_url = {sheet.url: sheet for sheet in self.sheets}
+        self._all = tuple(Sheet(document, paths.get(document.url)) for document in documents if document is not None)
+        self.sheets = tuple(sheet for sheet in self._all if sheet.document.content_type == "text/html")
+        """What questions are read from; programs and data are only searched."""
 
     def _walk(self, max_clicks: int) -> dict[str, tuple[int, ...]]:
         """Shortest ways by links, breadth first; of equal ways the one with the first links."""
@@ -124,7 +124,7 @@ class SitePages:
     @cached_property
     def _index(self) -> dict[str, set[tuple[int, int]]]:
         index: dict[str, set[tuple[int, int]]] = defaultdict(set)
-        for place, sheet in enumerate(self.sheets):
+        for place, sheet in enumerate(self._all):
             for number, line in enumerate(sheet.lines):
                 for word in set(words(line)):
                     index[word].add((place, number))
@@ -134,7 +134,7 @@ class SitePages:
         """The lines of the site that hold all of these words, in the order of the pages."""
         places = [self._index.get(word, set()) for word in held]
         for place, number in sorted(set.intersection(*places) if places else ()):
-            yield self.sheets[place], number
+            yield self._all[place], number
 
 
 def words(text: str) -> Sequence[str]:

@@ -17,7 +17,7 @@ _DEFAULT = re.compile(
 _TOLD = re.compile(r"(?i)\bdefault (?:value )?is\b")
 _CAPTION = re.compile(r"Table ([A-Z\d]+\.\d+)\. (.+)")
 _COLUMN = re.compile(r"\| (\w+) ([a-z_\d]+(?:\[\])?) ((?:[A-Z(“\"]).*) \|")
-_GUESSED = frozenset(("on", "off", "true", "false", "yes", "no", "t", "f", "null", "-", "—", "", "x"))
+_GUESSED = frozenset(("0", "zero", "on", "off", "true", "false", "yes", "no", "t", "f", "null", "-", "—", "", "x"))
 _MAX_CELL = 60
 _CELLS = 12
 """Questions about one table."""

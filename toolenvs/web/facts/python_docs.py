@@ -15,7 +15,7 @@ _DEPRECATED = re.compile(
     r"(?:\.|: (?:Use|This (?:class|function|method|module|constant|attribute|exception) )\b.*)"
 )
 """Of the whole thing; other texts deprecate one way to use it."""
-_PLAIN = frozenset(("None", "True", "False", "''", "()", "[]", "{}", "..."))
+_PLAIN = frozenset(("None", "True", "False", "0", "''", "()", "[]", "{}", "..."))
 """Defaults that are guessed as easily as they are found."""
 _VALUE = re.compile(r"-?[\w.]+|'[^'\\]+'")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
