@@ -88,7 +88,7 @@ def folder(output: Path, name: str, seed: int) -> Path:
 
 
 def report(output: Path, results: Path, names: list[str], seeds: list[int]) -> None:
-    """One plot of success against steps; a table, printed, of held-out success before and after; the numbers of both."""
+    """One plot of success against steps; a printed table of held-out success before and after; the numbers of both."""
     from matplotlib.figure import Figure
 
     results.mkdir(parents=True, exist_ok=True)

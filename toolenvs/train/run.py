@@ -141,6 +141,8 @@ class Run(contextlib.AbstractContextManager["Run"]):
         """The policy without adapters, as it was loaded where it has some: what a critic is made from."""
         self.reference: Any = copy.deepcopy(model).requires_grad_(False) if settings.needs_reference else None
         """What the divergence is from, or None."""
+        if settings.adapter != "none":
+            torch.manual_seed(settings.seed)  # adapters begin at random, and dropout goes on from there
         self.model: Any = lora.attach(
             model,
             settings.adapter,
