@@ -9,7 +9,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import gymnasium as gym
 import pytest
+from gymnasium.vector import AsyncVectorEnv
 
 import toolenvs
 from tests.web.chromium.conftest import descendants
@@ -133,7 +135,7 @@ def test_the_default_pages_are_of_the_package_and_each_is_drawn() -> None:
 def test_no_page_with_its_seed_is_in_two_splits() -> None:
     seen = {}
     for split in ("train", "validation", "test"):
-        tasks = toolenvs.load("MiniWoB-v0", tasks={"split": split, "names": ["click-test"]}).tasks
+        tasks = toolenvs.load("MiniWoB-v0", tasks={"split": split, "pages": ["click-test"]}).tasks
         seen[split] = {(tasks[index].extra["page"], tasks[index].extra["seed"]) for index in range(300)}
         assert len(seen[split]) == 300
     assert not seen["train"] & seen["test"]
@@ -142,7 +144,27 @@ def test_no_page_with_its_seed_is_in_two_splits() -> None:
 
 def test_wrong_names_are_refused() -> None:
     with pytest.raises(PageError, match=r"no task 'click-buton'; did you mean 'click-button'"):
-        toolenvs.load("MiniWoB-v0", tasks={"names": ["click-test", "click-buton"]})
+        toolenvs.load("MiniWoB-v0", tasks={"pages": ["click-test", "click-buton"]})
     for names in ([], "click-test", [3]):
         with pytest.raises((TaskError, PageError), match="give a list of pages"):
-            assert toolenvs.load("MiniWoB-v0", tasks={"names": names}).tasks
+            assert toolenvs.load("MiniWoB-v0", tasks={"pages": names}).tasks
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_workers_have_browsers_of_their_own_that_show_the_same(context: str) -> None:
+    def make() -> gym.Env[str, str]:
+        return gym.make(
+            "toolenvs:toolenvs/MiniWoB-v0", timeout_s=60.0, tasks={"pages": ["click-test-2", "click-color"]}
+        )
+
+    def play(envs: Any) -> list[Any]:
+        envs.reset(seed=5)
+        played = [envs.step([write("look")] * 2)[0], envs.step([write("click", element=0), write("wait")])[:4]]
+        envs.close()
+        return [str(one) for one in played]
+
+    ours = gym.make_vec(
+        "toolenvs/MiniWoB-v0", num_envs=2, timeout_s=60.0, tasks={"pages": ["click-test-2", "click-color"]}
+    )
+    expected = play(ours)
+    assert play(AsyncVectorEnv([make] * 2, context=context)) == expected

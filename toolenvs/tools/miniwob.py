@@ -170,7 +170,7 @@ class Tool:
             known = miniwob.tasks()
         except MissingExtraError:  # said when a page is opened
             return None
-        names = tasks.get("names", ()) if tasks.get("set") == "miniwob" else ()
+        names = tasks.get("pages", ()) if tasks.get("set") == "miniwob" else ()
         listed = names if isinstance(names, list | tuple) else ()
         wrong = [name for name in listed if isinstance(name, str) and name not in known]
         return f"MiniWoB++ has no task {wrong[0]!r}; {did_you_mean(wrong[0], known)}" if wrong else None

@@ -247,3 +247,17 @@ def test_each_page_has_a_clipboard_of_its_own(engine: Engine, browser: MiniWob) 
     assert 'value=""' in browser.press("Control+X").text
     browser.press("Control+V")
     assert 'value="one twoone two"' in browser.press("Control+V").text
+
+
+def test_what_scrolls_by_itself_is_where_it_was_or_where_it_goes_to(browser: MiniWob) -> None:
+    """Selecting with the pointer scrolls as long as it takes, and keys scroll smoothly, by the clock on the wall."""
+
+    def course() -> list[str]:
+        first = browser.reset("order-food", 0)
+        dragged = browser.drag(77, 163, 135, 229)
+        assert dragged.text == first.text
+        told = [browser.press(key).text for key in ("Space", "ArrowDown", "PageDown")]
+        assert told[0] != first.text
+        return told
+
+    assert course() == course() == course()

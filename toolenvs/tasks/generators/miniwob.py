@@ -31,17 +31,17 @@ TEXT = (
 _SEEDS = 2**31
 
 
-def make(*, names: Sequence[str] = TEXT) -> Callable[[Draws], Problem]:
-    """The generator: one of the pages `names`, each equally likely, with a seed. No seed of a page is in two splits.
+def make(*, pages: Sequence[str] = TEXT) -> Callable[[Draws], Problem]:
+    """The generator: one of `pages`, each equally likely, with a seed. No seed of a page is in two splits.
 
     Raises:
-        TaskError: `names` is no list of names, or empty.
+        TaskError: `pages` is no list of names, or empty.
     """
-    if isinstance(names, str) or not names or not all(isinstance(name, str) for name in names):
-        raise TaskError(f"generator 'miniwob': names is {names!r:.80}; give a list of pages, such as ['click-button']")
+    if isinstance(pages, str) or not pages or not all(isinstance(page, str) for page in pages):
+        raise TaskError(f"generator 'miniwob': pages is {pages!r:.80}; give a list of pages, such as ['click-button']")
 
     def problem(draws: Draws) -> Problem:
-        page, seed = draws.choice(names), draws.below(_SEEDS)
+        page, seed = draws.choice(pages), draws.below(_SEEDS)
         return Problem(question=f"{page}, seed {seed}", answer=None, extra={"page": page, "seed": seed})
 
     return problem

@@ -68,6 +68,7 @@ _FLAGS = (
     "--force-color-profile=srgb",
     "--force-device-scale-factor=1",
     "--hide-scrollbars",
+    "--disable-smooth-scrolling",
     "--lang=en-US",
     "--mute-audio",
     "--password-store=basic",

@@ -55,6 +55,19 @@ _CHOOSE = """([number, wanted]) => {
   element.dispatchEvent(new Event("change", { bubbles: true }));
   return null;
 }"""
+_HOLD = """() => {
+  const places = [...document.querySelectorAll("*")].map((element) => [element, element.scrollLeft, element.scrollTop]);
+  window.__toolenvsLetGo = () => {
+    const field = document.activeElement;
+    const within = field && field.tagName === "TEXTAREA" && field.selectionStart !== field.selectionEnd;
+    if (getSelection().isCollapsed && !within) return;
+    for (const [element, left, top] of places) {
+      element.scrollLeft = left;
+      element.scrollTop = top;
+    }
+  };
+}"""
+"""While text is selected with the pointer, Chromium scrolls what is below it, by the clock on the wall."""
 _SCROLL = """([number, dy]) => {
   const element = document.querySelector(`[data-te-id="${number}"]`);
   if (!element) return "no such element";
@@ -384,9 +397,11 @@ async def _hover(page: "Page", arguments: tuple[Any, ...]) -> str | None:
 async def _drag(page: "Page", arguments: tuple[Any, ...]) -> str | None:
     x, y, to_x, to_y = arguments
     await page.mouse.move(x, y)
+    await page.evaluate(_HOLD)
     await page.mouse.down()
     await page.mouse.move(to_x, to_y, steps=8)
     await page.mouse.up()
+    await page.evaluate("() => __toolenvsLetGo()")
     _pointers[page] = (to_x, to_y)
     return None
 
