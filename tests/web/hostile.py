@@ -37,10 +37,22 @@ async def endless(writer: Writer, piece: bytes, pause_s: float = 0.0, first: byt
         await asyncio.sleep(pause_s)
 
 
+PAGES = {
+    "/page-quoted": "<p>x</p><a " + " ".join(f'a{number}=">"' for number in range(180_000)) + ">y",
+    "/page-attributes": ("<a " + " ".join(f"a{number:x}" for number in range(10_500)) + ">y</a>") * 31,
+    "/page-nested": "x" + "<div>" * 1_000_000,
+    "/page-tables": "<table><tr><td>x" * 310_000,
+    "/page-cells": "<table>" + "<td>x" * 390_000,
+    "/page-links": "<a href=/x>y</a>" * 120_000,
+    "/page-fields": "<input name=x>" * 140_000,
+    "/page-brackets": "<" * 5_000_000,
+}
+"""Made to keep a reader busy; the first one for minutes."""
 HEAD = b"HTTP/1.1 200 OK\r\n" + HTML
 GZIPPED = HEAD + b"Content-Encoding: gzip\r\n\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 ANSWERS: dict[str, bytes | Callable[[Writer], Awaitable[None]]] = {
+    **{path: plain(page.encode()) for path, page in PAGES.items()},
     "/good": plain(b"<title>Good</title><p>good"),
     "/gzip": packed(gzip.compress(b"<p>packed well")),
     "/gzip-members": packed(gzip.compress(b"<p>one ") + gzip.compress(b"and two")),

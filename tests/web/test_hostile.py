@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.web.hostile import PAGES
 from toolenvs.web.browser import Browser
 from toolenvs.web.guard import Policy
 
@@ -170,7 +171,7 @@ print(json.dumps(told))
 def test_bombs_take_little_memory(port: int) -> None:
     paths = ["/gzip-bomb", "/gzip-bomb-twice", "/brotli", "/deflate", "/endless", "/endless-chunks", "/gzip-endless",
              "/gzip-members-endless", "/headers-endless", "/header-long", "/chunk-extension", "/trailers",
-             "/loop-bodies"]  # fmt: skip
+             "/loop-bodies", *PAGES]  # fmt: skip
     child = subprocess.run(
         [sys.executable, "-c", CHILD, str(port), json.dumps(paths)], stdout=subprocess.PIPE, text=True, check=True
     )
@@ -179,4 +180,7 @@ def test_bombs_take_little_memory(port: int) -> None:
     growth = {path: grown_mb for path, (_, _, grown_mb) in told.items()}
     assert max(growth.values()) <= 50, growth
     assert told["/gzip-bomb"][:2] == ["ok", True]
+    assert told["/page-quoted"][0] == "timeout"
+    assert told["/page-nested"][:2] == ["ok", True]
+    assert {told[path][0] for path in PAGES} <= {"ok", "timeout"}
     assert told["/brotli"][0] == told["/deflate"][0] == told["/gzip-bomb-twice"][0] == "decode"

@@ -99,8 +99,31 @@ class Renderer:
         size = min(max(os.cpu_count() or 1, 2), 4)
         self._threads = ThreadPoolExecutor(size, thread_name_prefix="toolenvs-web-render")
         self._idle: list[Worker] = []
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
+        self._starting = False
         self._closed = False
+
+    def prepare(self) -> None:
+        """Have a process started, where none waits for a page: while that is loaded, and in place of one that ended."""
+        with self._changed:
+            if self._idle or self._starting or self._closed:
+                return
+            self._starting = True
+        threading.Thread(target=self._start, name="toolenvs-web-render-start", daemon=True).start()
+
+    def _start(self) -> None:
+        worker = None
+        try:
+            with contextlib.suppress(WebError):  # which the page that needs it will be told
+                worker = Worker()
+        finally:
+            with self._changed:
+                self._starting = False
+                if worker is not None and not self._closed:
+                    self._idle.append(worker)
+                self._changed.notify_all()
+        if worker is not None and self._closed:
+            worker.end()
 
     async def render(
         self, body: bytes | str, *, url: str, content_type: str, timeout_s: float, max_bytes: int = MAX_BYTES
@@ -120,7 +143,9 @@ class Renderer:
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._render, head, sent)
 
     def _render(self, head: dict[str, Any], body: bytes) -> Document:
-        with self._lock:
+        with self._changed:
+            while not self._idle and self._starting:
+                self._changed.wait(START_TIMEOUT_S)
             worker = self._idle.pop() if self._idle else None
         answer, used_s = None, 0.0
         if worker is not None:
@@ -139,6 +164,7 @@ class Renderer:
             answer = worker.render(head, body)
         except TimeoutError:
             worker.end()
+            self.prepare()
             raise _too_long(head) from None
         if answer is None:
             late = worker.ended_by_timer()
@@ -148,15 +174,16 @@ class Renderer:
         elif answer["last"] or self._closed:
             worker.end()
         else:
-            with self._lock:
+            with self._changed:
                 self._idle.append(worker)
+                self._changed.notify()
         return answer
 
     def close(self) -> None:
         """End the processes."""
-        self._closed = True
         self._threads.shutdown(wait=False)
-        with self._lock:
+        with self._changed:
+            self._closed = True
             idle, self._idle = self._idle, []
         for worker in idle:
             worker.end()

@@ -81,6 +81,8 @@ class Source(ABC):
             Fault: there is none; says why.
             WebError: the source itself failed.
         """
+        if self.live:
+            apart.renderer().prepare()
         fetched = await self.run(fetcher.fetch(request))
         if self.live:
             return await rendered_apart(fetched)
