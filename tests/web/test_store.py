@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from toolenvs.errors import ConfigError, WebError
+from toolenvs.web import store as stores
 from toolenvs.web.record import SiteWriter
 from toolenvs.web.store import PageStore
 
@@ -131,6 +132,28 @@ def test_threads_and_forks_read_at_once(site: Path) -> None:
         child.join()
         assert child.exitcode == 0
         assert store.get(HOME) is not None
+
+
+def test_bodies_that_were_read_last_are_kept_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "KEPT_BYTES", 4_000)
+    path = tmp_path / "many.site"
+    with SiteWriter(path) as writer:
+        for number in range(20):
+            writer.add(f"http://a.org/{number}", bytes([number]) * 900)
+        writer.add("http://a.org/large", b"x" * 1_001)
+    with PageStore(path) as one:
+        for _ in range(2):
+            for number in range(20):
+                page = one.get(f"http://a.org/{number}")
+                assert page is not None
+                assert page.body == bytes([number]) * 900
+                assert one._kept_bytes == sum(len(kept.body) for kept in one._kept.values()) <= 4_000
+        assert list(one._kept) == [f"http://a.org/{number}" for number in range(16, 20)]
+        assert one.get("http://a.org/16") is one.get("http://a.org/16")
+        assert list(one._kept)[-1] == "http://a.org/16"
+        assert one.get("http://a.org/large") is not one.get("http://a.org/large")
+    with pytest.raises(WebError, match="closed"):
+        one.get("http://a.org/16")
 
 
 def test_a_closed_store_says_so(site: Path) -> None:

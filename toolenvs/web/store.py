@@ -14,6 +14,7 @@ import os
 import sqlite3
 import threading
 import zlib
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,8 @@ FORMAT = 1
 """Raised when a change makes old files unreadable."""
 MAX_BODY_BYTES = 64_000_000
 """Of one page; no more is unpacked, whatever the file says."""
+KEPT_BYTES = 32_000_000
+"""Of bodies that were unpacked last: a browser asks for the same style sheets and scripts with every page."""
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE bodies (digest BLOB PRIMARY KEY, size INTEGER NOT NULL, packed BLOB NOT NULL);
@@ -66,6 +69,9 @@ class PageStore:
         self._local = threading.local()
         self._open: list[tuple[int, sqlite3.Connection]] = []
         self._closed = False
+        self._kept: OrderedDict[str, Recorded] = OrderedDict()
+        self._kept_bytes = 0
+        self._lock = threading.Lock()  # never waited for: a fork may have left it locked
         if not self.path.is_file():
             raise WebError(f"there is no recorded site {self.path}: make one with `toolenvs site build`")
         meta = dict(self._rows("SELECT key, value FROM meta"))
@@ -89,6 +95,9 @@ class PageStore:
         Raises:
             WebError: the file is damaged, or was closed.
         """
+        kept = self._kept_page(url)
+        if kept is not None:
+            return kept
         rows = self._rows(
             "SELECT status, headers, digest, size, packed FROM pages JOIN bodies USING (digest) WHERE url = ?", url
         )
@@ -101,7 +110,32 @@ class PageStore:
             raise self._bad(f"the body of {url} cannot be unpacked ({error})") from error
         if hashlib.sha256(body).digest() != digest:
             raise self._bad(f"the body of {url} is not the one that was written")
-        return Recorded(url, status, tuple((name, value) for name, value in json.loads(headers)), body)
+        page = Recorded(url, status, tuple((name, value) for name, value in json.loads(headers)), body)
+        self._keep(page)
+        return page
+
+    def _kept_page(self, url: str) -> Recorded | None:
+        if self._closed or not self._lock.acquire(blocking=False):
+            return None
+        try:
+            if url in self._kept:
+                self._kept.move_to_end(url)
+            return self._kept.get(url)
+        finally:
+            self._lock.release()
+
+    def _keep(self, page: Recorded) -> None:
+        if len(page.body) > KEPT_BYTES // 4 or not self._lock.acquire(blocking=False):
+            return
+        try:
+            if page.url not in self._kept:
+                self._kept[page.url] = page
+                self._kept_bytes += len(page.body)
+            while self._kept_bytes > KEPT_BYTES:
+                _, dropped = self._kept.popitem(last=False)
+                self._kept_bytes -= len(dropped.body)
+        finally:
+            self._lock.release()
 
     def __contains__(self, url: str) -> bool:
         return bool(self._rows("SELECT 1 FROM pages WHERE url = ?", url))
@@ -123,6 +157,8 @@ class PageStore:
     def close(self) -> None:
         """Let go of the file; a second call does nothing."""
         self._closed = True
+        self._kept = OrderedDict()
+        self._kept_bytes = 0
         for pid, connection in self._open:
             if pid == os.getpid():
                 connection.close()
