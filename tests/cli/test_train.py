@@ -14,7 +14,7 @@ def _own_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", sys.path[:])
 
 
-@pytest.mark.parametrize("name", ["sft", "grpo"])
+@pytest.mark.parametrize("name", ["sft", "grpo", "ppo"])
 def test_the_scripts_are_there(run, name: str) -> None:
     assert name in run("train").output
     result = run("train", name, "--help")

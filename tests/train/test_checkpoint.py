@@ -76,3 +76,30 @@ def test_a_checkpoint_cannot_run_code(tmp_path, layer):
 
 def test_a_missing_folder_holds_no_checkpoints(tmp_path):
     assert checkpoint.list_checkpoints(tmp_path / "nothing") == []
+
+
+def test_further_parts_come_back_and_must_be_the_same(tmp_path, layer):
+    critic = torch.nn.Linear(3, 1)
+    path = save(tmp_path, layer, 1, parts={"critic": critic})
+    other = torch.nn.Linear(3, 1)
+    checkpoint.load(path, model=layer, optimizers=Optimizers(layer, lr=0.1), parts={"critic": other})
+    assert torch.equal(other.weight, critic.weight)
+    for parts in (None, {"proximal": other}):
+        with pytest.raises(ConfigError, match="run and checkpoint differ in critic"):
+            checkpoint.load(path, model=layer, optimizers=Optimizers(layer, lr=0.1), parts=parts)
+
+
+def test_frozen_weights_are_left_out_and_left_alone(tmp_path):
+    layers = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
+    layers[0].requires_grad_(False)
+    path = checkpoint.save(tmp_path, step=1, model=layers, optimizers=Optimizers(layers, lr=0.1), sampler=0)
+    assert set(torch.load(path)["model"]) == {"1.weight", "1.bias"}
+    trained = layers[1].weight.detach().clone()
+    torch.nn.init.zeros_(layers[0].weight)
+    torch.nn.init.zeros_(layers[1].weight)
+    checkpoint.load(path, model=layers, optimizers=Optimizers(layers, lr=0.1))
+    assert torch.equal(layers[1].weight, trained)
+    assert not layers[0].weight.any()
+    layers[0].requires_grad_(True)
+    with pytest.raises(ConfigError, match=r"differ in 0\.bias, 0\.weight"):
+        checkpoint.load(path, model=layers, optimizers=Optimizers(layers, lr=0.1))

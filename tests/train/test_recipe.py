@@ -75,3 +75,37 @@ def test_help_prints_every_sentence(capsys):
     assert all(sentence in printed for sentence in sentences(Args).values())
     assert sentences(Args)["model"] == "Where the policy comes from."
     assert "--steps (default 10)" in printed
+
+
+def test_a_recipe_may_extend_another_key_by_key(recipe):
+    twin = recipe.with_name("twin.toml")
+    twin.write_text('extends = "recipe.toml"\nsteps = 2\n[env]\n"tasks.size" = 7\n"tasks.set" = "arithmetic"\n')
+    grandchild = recipe.with_name("grandchild.toml")
+    grandchild.write_text('extends = "twin.toml"\nlr = 3\n')
+    args = parse(Args, ["--recipe", str(grandchild), "--env.tasks.size", "8"])
+    assert (args.model, args.steps, args.lr) == ("tiny", 2, 3.0)
+    assert args.env == {"budget.max_calls": 2, "tasks.size": 8, "tasks.set": "arithmetic"}
+
+
+def test_a_recipe_that_extends_itself_or_nothing_is_refused(recipe):
+    recipe.write_text('extends = "twin.toml"\n')
+    with pytest.raises(ConfigError, match="twin.toml cannot be read"):
+        parse(Args, ["--recipe", str(recipe)])
+    recipe.with_name("twin.toml").write_text('extends = "recipe.toml"\n')
+    with pytest.raises(ConfigError, match=r"recipe.toml extends itself, by recipe.toml -> twin.toml"):
+        parse(Args, ["--recipe", str(recipe)])
+
+
+@dataclass(frozen=True)
+class More(Args):
+    """Settings of another script."""
+
+    steps: int = 3
+    """How many others."""
+    depth: int = 1
+    """How deep."""
+
+
+def test_sentences_of_inherited_settings_are_known_and_the_newest_counts():
+    assert sentences(More) == {**sentences(Args), "steps": "How many others.", "depth": "How deep."}
+    assert parse(More, ["--model", "tiny", "--lr", "2"]) == More(model="tiny", lr=2.0)

@@ -16,7 +16,7 @@ def train(
     ctx: typer.Context,
     arguments: Annotated[list[str] | None, typer.Argument(metavar="SCRIPT [ARGUMENTS]...", show_default=False)] = None,
 ) -> None:
-    """Train a policy: `toolenvs train sft|grpo [ARGUMENTS]`; `toolenvs train grpo --help` explains each setting."""
+    """Train a policy: `toolenvs train sft|grpo|ppo [ARGUMENTS]`; `toolenvs train grpo --help` explains each setting."""
     scripts = {path.stem: path for path in sorted(folder("baselines").glob("*.py"))}
     name, *rest = arguments or ["--help"]
     if name in _HELP:
