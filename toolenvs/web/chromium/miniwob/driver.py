@@ -210,7 +210,7 @@ class MiniWob:
         async def show() -> None:
             page = await self._ready_page()
             await _move(page, _WIDTH + _MARGIN / 2, _HEIGHT + _MARGIN / 2)  # not where the last episode left it
-            await page.goto(f"{_SITE}miniwob/{task}.html")
+            await page.goto(f"{_SITE}miniwob/{task}.html", timeout=0)  # the deadline of the action holds
             await page.evaluate(_START, [str(seed), self._step_ms])
 
         self._task = task
