@@ -50,9 +50,9 @@ TABLES = (
             steps.Row(steps.OURS, "reward, SQL", "`env.step` of SQL-v0: careful, on the database and 4 changed copies"),
             steps.Row(steps.OURS, "reward, SkyRLSQL", "`env.step` of SkyRLSQL-v0: sets, as published"),
             steps.Row(steps.OURS, "reward, SQL, looked", "`env.step` of SQL-v0, a query that the episode ran before"),
-            steps.Row(steps.OURS, "reward, SkyRLSQL, looked", "`env.step` of SkyRLSQL-v0, the same"),
+            steps.Row(steps.OURS, "reward, SkyRLSQL, looked", "`env.step` of SkyRLSQL-v0, a query that it ran before"),
             steps.Row(steps.OURS, "reward, SQL, again", "`env.step` of SQL-v0, an answer that was judged before"),
-            steps.Row(steps.OURS, "reward, SkyRLSQL, again", "`env.step` of SkyRLSQL-v0, the same"),
+            steps.Row(steps.OURS, "reward, SkyRLSQL, again", "`env.step` of SkyRLSQL-v0, judged before"),
             steps.Row(steps.SKYRL, "reward", "`env.step` of text2sql"),
             steps.Row(steps.SKYRL, "score", "`compute_score_single`"),
             steps.Row(BIRD, "score", "`execute_model`, 30 s"),
@@ -87,6 +87,11 @@ def cpu_s(pid: int) -> float:
         for task in Path(f"/proc/{pid}/task").iterdir():
             total += sum(cpu_s(int(child)) for child in (task / "children").read_text().split())
     return total
+
+
+def least_us(row: steps.Row) -> float:
+    """The median over queries of the least time of each; a round begins with the first query."""
+    return statistics.median(map(min, zip(*row.rounds_us, strict=True)))
 
 
 @contextlib.contextmanager
@@ -137,7 +142,8 @@ def compare(arguments: argparse.Namespace) -> dict[str, Any]:
         print(steps.markdown(table))
         for row in table.rows:
             spent_ms = 1000 * cpu[f"{table.title}: {row.what}"] / (arguments.rounds * arguments.each)
-            print(f"- CPU of {row.library}, {row.what}: {spent_ms:.2f} ms a call, what lies between calls included")
+            told = f"{spent_ms:.2f} ms of CPU a call, what lies between calls included"
+            print(f"- {row.library}, {row.what}: {told}; {least_us(row):.0f} us by the least time of each query")
         print()
     if not arguments.ours:
         for place, ours, peer, bar in BARS:
