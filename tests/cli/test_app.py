@@ -9,7 +9,7 @@ from toolenvs.cli.options import overrides
 from toolenvs.errors import ConfigError
 
 
-@pytest.mark.parametrize("command", ["list", "play", "eval", "train", "view", "doctor"])
+@pytest.mark.parametrize("command", ["list", "play", "eval", "train", "view", "audit", "doctor"])
 def test_every_command_is_listed_and_explains_itself(run, command: str) -> None:
     assert command in run("--help").output
     told = run(command, "--help")

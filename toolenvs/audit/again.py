@@ -1,5 +1,6 @@
 """The same episodes in another process, whose strings hash otherwise; both talk in JSON lines."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -84,8 +85,9 @@ class Other:
         process, self._process = self._process, None
         if process is not None:
             for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    pipe.close()
+                with contextlib.suppress(OSError):  # what was not sent to a process that ended
+                    if pipe is not None:
+                        pipe.close()
             process.wait()
 
     def __enter__(self) -> "Other":

@@ -19,12 +19,16 @@ FAULTS = {
     "overpaid": "Let no wrong episode earn as much as a right one.",
 }
 
+_SILENT_TURNS = 40
+"""Empty turns that an episode is played for, where none of them ends it."""
+
 
 def probe(subject: Subject, other: Other) -> Iterator[Finding]:
     """Play right, wrong and empty episodes, one without a gold, and one whose tool is out of order."""
     for index, task in enumerate(subject.tasks):
         calls = [subject.call(PROGRAM)] if subject.protocol.targets else []
-        courses = [[*calls, subject.answer(task, NONSENSE)], [""], subject.attempt(task, "")]
+        silence = [""] * min((subject.page.budget.max_turns or _SILENT_TURNS) + 2, _SILENT_TURNS)
+        courses = [[*calls, subject.answer(task, NONSENSE)], silence, subject.attempt(task, "")]
         wrongs = [subject.play(task, actions) for actions in courses]
         solved = subject.solution(task)
         for played in [*wrongs, *([solved] if solved is not None else [])]:

@@ -15,14 +15,13 @@ FAULTS = {
     "endless": "Set budget.max_turns: nothing else ends an episode whose turns do nothing.",
     "observation": "Bound observations: a tool's text is longer than the page's limit.",
     "slow": "Read a turn in time that grows with it: this one took far longer than its length says.",
-    "length": "Let a turn longer than the action space end the episode as `length`.",
     "crash": "Let any text be a turn: this one raised.",
 }
 _MOST_TURNS = 300
 """Turns after which an episode counts as endless, where the page has no limit of its own."""
 _HIDDEN = 4
 _LONG_CHARS = 40_000
-_CPU_S = 3.0
+_CPU_S = 1.0
 """CPU time that a turn of that many characters may cost; reading one takes some hundredths."""
 
 
@@ -63,19 +62,20 @@ def _past(subject: Subject, task: Task) -> Iterator[Finding]:
 
 
 def _shown(subject: Subject, task: Task) -> Iterator[Finding]:
-    spaces, limits = subject.page.spaces, subject.page.budget
-    changed, _ = subject.with_tools(always("long " * (spaces.observation_length // 4)))
-    played = subject.play(task, [subject.call(NONSENSE)], on=changed)
-    for turn in played.turns:
-        most = spaces.observation_length
-        if limits.max_observation_chars is not None:
-            shown = [part.text for part in turn.segments if part.verbatim]
-            if sum(map(len, shown)) > limits.max_observation_chars + len(limits.ellipsis):
-                what = f"{sum(map(len, shown))} characters are shown, of {limits.max_observation_chars} at most."
+    """Texts of a tool that are longer than its space, and than the page's own limit."""
+    most, limits = subject.page.spaces.observation_length, subject.page.budget
+    own = limits.max_observation_chars
+    for length in (2 * most, *(() if own is None else (2 * own + len(limits.ellipsis) + 1,))):
+        changed, _ = subject.with_tools(always("x" * length))
+        played = subject.play(task, [subject.call(NONSENSE)], on=changed)
+        for turn in played.turns:
+            shown = sum(len(part.text) for part in turn.segments if part.verbatim)
+            if own is not None and shown > own + len(limits.ellipsis):
+                what = f"{shown} characters of a tool's text are shown, of {own} at most."
                 yield fault("budgets.observation", what, task=0, got=played.told)
-        if len(turn.observation) > most:
-            what = f"An observation has {len(turn.observation)} characters; the space holds {most}."
-            yield fault("budgets.observation", what, task=0, got=played.told)
+            if len(turn.observation) > most:
+                what = f"An observation has {len(turn.observation)} characters; the space holds {most}."
+                yield fault("budgets.observation", what, task=0, got=played.told)
 
 
 def _endless(subject: Subject, task: Task) -> Iterator[Finding]:
@@ -101,6 +101,7 @@ def _hostile(subject: Subject, task: Task) -> Iterator[Finding]:
         if spent_s > _CPU_S:
             what = f"A turn of {len(turn)} characters cost {spent_s:.1f} s of CPU time."
             yield fault("budgets.slow", what, task=0, action=turn, got=played.told)
+            return  # the others may cost as much
         if played.error and not played.refused:
             yield fault("budgets.crash", "A turn raised.", task=0, action=turn, got=played.told)
 

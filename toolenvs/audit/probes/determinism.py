@@ -18,6 +18,9 @@ FAULTS = {
     "shared": "Let a fork share nothing that calls change: what it did, the original saw.",
 }
 
+_CALLS = 3
+"""Turns that a fork is looked at for, the one before it included."""
+
 
 def probe(subject: Subject, other: Other) -> Iterator[Finding]:
     """Play the task's solution, and a call that finds nothing with a wrong answer, again and elsewhere."""
@@ -38,8 +41,9 @@ def probe(subject: Subject, other: Other) -> Iterator[Finding]:
             if first != there:
                 what = "The same seed and actions gave something else in another process."
                 yield fault("determinism.process", what, task=index, action=actions[0], got=_differs(first, there))
-        if index == 0 and courses and len(courses[0]) > 1:
-            yield from loop.run(_forked(subject, index, courses[0]))
+        if index == 0 and subject.protocol.targets:
+            longest = max(courses, key=len)
+            yield from loop.run(_forked(subject, index, longest if len(longest) > _CALLS else longest[:1] * _CALLS))
 
 
 async def _forked(subject: Subject, index: int, actions: list[str]) -> list[Finding]:

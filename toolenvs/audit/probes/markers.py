@@ -44,7 +44,8 @@ def _returned(subject: Subject, index: int, task: Task, marks: list[str]) -> Ite
             if spelled.casefold() in got.casefold():
                 what = f"A tool's text holds {mark!r} as the environment or the policy would write it."
                 yield fault("markers.observation", what, task=index, action=text, got=got)
-            if len(played.episode.messages) != len(clean.episode.messages):
+            whole = any("before" in one["content"] and "behind" in one["content"] for one in played.episode.messages)
+            if not whole or len(played.episode.messages) != len(clean.episode.messages):
                 what = f"A tool's text with {mark!r} makes other messages of the conversation."
                 yield fault("markers.turns", what, task=index, action=text, got=played.episode.messages[-1])
 

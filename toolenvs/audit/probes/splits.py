@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from toolenvs import blueprint
+from toolenvs import page as pages
+from toolenvs import tasks as task_sets
 from toolenvs.audit.again import Other
 from toolenvs.audit.finding import Finding, fault, note
 from toolenvs.audit.subject import Subject
@@ -24,11 +25,12 @@ _TASKS = 60
 
 def probe(subject: Subject, other: Other) -> Iterator[Finding]:
     """Compare the questions, golds and seeds of the splits' first tasks."""
-    given = dict(subject.overrides)
     splits: dict[str, list[Task]] = {}
     for split in _SPLITS:
         try:
-            tasks = blueprint.load(subject.source, **{**given, "tasks.split": split}).tasks
+            options = dict(pages.load(subject.source, {**subject.overrides, "tasks.split": split}).tasks)
+            options.pop("bad_golds", None)
+            tasks = task_sets.load(options.pop("set"), **options)
             splits[split] = [tasks[index] for index in range(min(_TASKS, len(tasks)))]
         except ToolenvsError:  # a set that has no such split
             continue
