@@ -7,12 +7,13 @@ The policy sees the page as numbered elements; what is done with them is done by
 import asyncio
 import contextlib
 import math
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from toolenvs.errors import ConfigError, ForkError, MissingExtraError, TaskError, ToolError, did_you_mean
+from toolenvs.errors import ConfigError, ForkError, MissingExtraError, TaskError, ToolError, WebError, did_you_mean
 from toolenvs.per_process import PerProcess
 from toolenvs.schema import at_least
 from toolenvs.tasks.task import Task
@@ -24,7 +25,7 @@ from toolenvs.web.chromium.miniwob import MiniWob, Observation
 _KEPT_PAGES = 8
 """Pages that wait for the next episode; each takes some 60 MB."""
 _KEPT_S = 30.0
-_MAX_TEXT = 1_000
+_MAX_TEXT = 500
 """Characters of one call: they are typed one by one."""
 _MOST: dict[str, int] = {"x": 219, "y": 269, "to_x": 219, "to_y": 269}
 """Pixels that are shown: the page's own, and a margin where its menus may open."""
@@ -98,6 +99,7 @@ class Pages:
         self._waiting: list[tuple[MiniWob, Engine, int]] = []
         self._taken = 0
         self._watched = False
+        self._lock = threading.Lock()
 
     async def take(self) -> tuple[MiniWob, Engine]:
         """A page, and the browser that it is in.
@@ -106,9 +108,8 @@ class Pages:
             MissingExtraError: Playwright, or the package with the pages, is not installed.
             WebError: there is no browser.
         """
-        self._taken += 1
-        while self._waiting:
-            page, engine, generation = self._waiting.pop()
+        while (kept := self._next()) is not None:
+            page, engine, generation = kept
             if engine.usable and engine.alive_generation == generation:
                 return page, engine
             await page.aclose()
@@ -117,24 +118,39 @@ class Pages:
 
     async def give_back(self, page: MiniWob, engine: Engine) -> None:
         """Keep a page for the next episode, or close it where enough are kept."""
-        if len(self._waiting) >= _KEPT_PAGES or not engine.usable or not engine.alive_generation:
+        with self._lock:
+            keep = len(self._waiting) < _KEPT_PAGES and engine.usable and bool(engine.alive_generation)
+            watch = keep and not self._watched
+            if keep:
+                self._waiting.append((page, engine, engine.alive_generation))
+                self._watched = True
+        if not keep:
             await page.aclose()
-            return
-        self._waiting.append((page, engine, engine.alive_generation))
-        if not self._watched:
-            self._watched = True
-            engine.submit(self._watch())
+        if watch:
+            try:
+                engine.submit(self._watch())
+            except WebError:  # the browser has ended meanwhile
+                self._watched = False
+
+    def _next(self) -> tuple[MiniWob, Engine, int] | None:
+        with self._lock:
+            self._taken += 1
+            return self._waiting.pop() if self._waiting else None
 
     async def _watch(self) -> None:
         """Closes the pages that nobody takes, so that Chromium may end."""
         try:
-            while self._waiting:
+            while self._watched:
                 taken = self._taken
                 await asyncio.sleep(_KEPT_S)
-                while self._waiting and taken == self._taken:
-                    await self._waiting.pop()[0].aclose()
-        finally:
+                if taken == self._taken:
+                    while (kept := self._next()) is not None:
+                        await kept[0].aclose()
+                with self._lock:
+                    self._watched = bool(self._waiting)
+        except BaseException:  # the browser ends
             self._watched = False
+            raise
 
     def close(self) -> None:
         """Nothing: the pages end with their browser, which ends with the process."""

@@ -8,8 +8,7 @@
 
 The pages are those of the package `miniwob` (MIT), of which only the files are used; `pip install --no-deps miniwob`.
 One page in one context serves any number of episodes. Time in it stands still but for `step_s` after each action, so
-that an episode depends on its seed and actions alone, animations and time limits included; `email-inbox` was seen to
-differ all the same, with the moment at which its pictures load.
+that an episode depends on its seed and actions alone, animations and time limits included.
 """
 
 from toolenvs.web.chromium.miniwob.driver import MiniWob
