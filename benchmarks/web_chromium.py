@@ -83,7 +83,7 @@ async def main() -> None:
     ]
     drawn = rng.sample(every, min(given.pages, len(every)))
     sources = {root: web.shared(Folder(root), stateless=True) for root in given.folders}
-    options = {"max_pages": 100_000, "max_total_bytes": 2_000_000_000, "timeout_s": 300.0}
+    options = {"max_pages": 100_000, "max_total_bytes": 2_000_000_000, "timeout_s": 60.0}
     text = {root: source.browser(**options) for root, source in sources.items()}
     real = {
         root: source.browser(backend="chromium", javascript=not given.no_javascript, **options)

@@ -19,7 +19,7 @@ from toolenvs.web import apart
 from toolenvs.web.apart import Renderer
 from toolenvs.web.browser import Browser
 from toolenvs.web.faults import Fault
-from toolenvs.web.render import child, render
+from toolenvs.web.render import packing, render
 
 URL = "https://a.test/b"
 MINUTES = "<p>x</p><a " + " ".join(f'a{number}=">"' for number in range(180_000)) + ">y"
@@ -46,7 +46,7 @@ async def test_documents_are_those_of_render(renderer: Renderer, page: str, deco
     body = page if decoded else page.encode("utf-8", "replace")
     made = await renderer.render(body, url=URL, content_type="text/html", timeout_s=60.0)
     assert made == render(body, url=URL)
-    assert child.read(json.loads(json.dumps(child.written(made)))) == made
+    assert packing.read(json.loads(json.dumps(packing.written(made)))) == made
 
 
 async def test_a_page_that_takes_too_long_is_ended_and_the_next_one_is_read(renderer: Renderer) -> None:

@@ -21,7 +21,7 @@ from toolenvs.errors import WebError
 from toolenvs.per_process import PerProcess
 from toolenvs.web.document import Document
 from toolenvs.web.faults import Fault
-from toolenvs.web.render import MAX_BYTES, child
+from toolenvs.web.render import MAX_BYTES, child, packing
 
 GRACE_S = 0.2
 """After the deadline of the action, for a page that came at its last moment."""
@@ -157,7 +157,7 @@ class Renderer:
         if answer is None or "document" not in answer:
             told = "the page needs more memory to be read than a page may use: open another page"
             raise Fault("too_large", told, url=head["url"])
-        return child.read(answer["document"])
+        return packing.read(answer["document"])
 
     def _answer(self, worker: Worker, head: dict[str, Any], body: bytes) -> dict[str, Any] | None:
         try:

@@ -15,8 +15,10 @@ from toolenvs.web.document import Document
 from toolenvs.web.faults import Fault
 from toolenvs.web.fetch import Fetcher, Request
 from toolenvs.web.limits import Limits
-from toolenvs.web.sites import Store, open_store
+from toolenvs.web.shelf import Shelf
+from toolenvs.web.sites import Store, file_of, open_store
 from toolenvs.web.source import Loaded, Rendered, Source
+from toolenvs.web.store import PageStore
 from toolenvs.web.transport.store import StoreTransport
 from toolenvs.web.urls import canonical
 
@@ -61,6 +63,8 @@ class Recording(Source):
         self._retriever: Retriever | None = None
         self._lock = threading.Lock()
         self._rendered = Rendered(cache_chars)
+        built = isinstance(self.store, PageStore) and self.store.path.parent == file_of("x").parent
+        self._shelf = Shelf(file_of("x").parents[1] / "rendered", self.store.fingerprint) if built else None
         self._name = str(source)
 
     def transport(self, limits: Limits) -> StoreTransport:
@@ -79,7 +83,11 @@ class Recording(Source):
         key = request.url.text
         kept = self._rendered.get(key)
         if kept is None:
-            kept = await super().load(fetcher, replace(request, url=canonical(key)))
+            kept = self._shelf.get(key) if self._shelf is not None else None
+            if kept is None:
+                kept = await super().load(fetcher, replace(request, url=canonical(key)))
+                if self._shelf is not None:
+                    self._shelf.put(key, kept)
             self._rendered.put(key, kept)
         if request.url.fragment and not kept.fragment:  # that of a redirect goes before
             return replace(kept, fragment=request.url.fragment)

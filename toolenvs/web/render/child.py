@@ -9,11 +9,10 @@ import resource
 import signal
 import socket
 import struct
-from dataclasses import asdict
 from typing import Any
 
-from toolenvs.web.document import Document, Field, Form, Link
 from toolenvs.web.render import render
+from toolenvs.web.render.packing import written
 
 GRACE_S = 0.5
 """Of the timer, behind the moment at which the parent kills."""
@@ -54,30 +53,6 @@ def _answer(head: dict[str, Any], body: bytes) -> dict[str, Any]:
         return {"document": written(document)}
     except MemoryError:
         return {"failed": "memory"}
-
-
-def written(document: Document) -> dict[str, Any]:
-    """A document as JSON can hold it."""
-    return asdict(document)
-
-
-def read(data: dict[str, Any]) -> Document:
-    """The document of `written`, after JSON."""
-    lists = {
-        "lines": tuple(data["lines"]),
-        "truncated": tuple(data["truncated"]),
-        "links": tuple(Link(**link) for link in data["links"]),
-        "forms": tuple(Form(**{**form, "hidden": _pairs(form["hidden"])}) for form in data["forms"]),
-        "fields": tuple(
-            Field(**{**field, "options": _pairs(field["options"]), "chosen": tuple(field["chosen"])})
-            for field in data["fields"]
-        ),
-    }
-    return Document(**{**data, **lists})
-
-
-def _pairs(listed: list[list[str]]) -> tuple[tuple[str, str], ...]:
-    return tuple((one, other) for one, other in listed)
 
 
 def send(channel: socket.socket, head: dict[str, Any], body: bytes = b"") -> None:
