@@ -165,6 +165,11 @@ def test_a_question_that_is_rendered_as_it_is(page: Page, other: Other, monkeypa
     assert "markers.task" in faults(page(), other, only=["markers"])
 
 
+def test_a_reminder_that_tells_the_answer(page: Page, other: Other, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Episode, "_malformed_observation", lambda self, reason: f"It is {self.task.gold}, is it not?")
+    assert faults(page(), other, only=["leaks"]) == {"leaks.reminder"}
+
+
 def test_a_loop_that_does_not_cut(page: Page, other: Other, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolenvs.episode.cut", lambda text, *more: text)
     assert "budgets.observation" in faults(page(), other, only=["budgets"], **{"budget.max_observation_chars": 100})
@@ -174,4 +179,4 @@ def test_every_fault_that_a_probe_names_is_planted_here() -> None:
     named = {name for probe in probes() for name in probe.faults}
     planted = Path(__file__).read_text("utf-8").partition("def test_every_fault")[0]
     not_planted = {name for name in named if f'"{name}"' not in planted}
-    assert not_planted == {"leaks.reminder", "answers.partial", "solving.untried"}
+    assert not_planted == {"answers.partial", "solving.untried"}  # notes, see test_run.py

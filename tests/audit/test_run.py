@@ -54,6 +54,19 @@ def test_a_process_that_ended_is_told(page: Page) -> None:
         assert other.record(file, {}, 0, ["hm"])  # another one is started
 
 
+def test_a_part_of_a_graded_score_is_a_note(other: Other) -> None:
+    (found,) = audit("ZeroSearch-v0", tasks=3, other=other, only=["answers"]).findings
+    assert (found.level, found.name) == ("note", "answers.partial")
+
+
+def test_a_task_without_gold_and_solution_is_said_to_be_untried(page: Page, other: Other) -> None:
+    rows = [{"id": "a", "question": "Who?", "answer": "Pavo"}]
+    changed = {"tasks.set": "miniwob"}
+    report = audit(page(train=rows), tasks=2, other=other, only=["solving"], **changed)
+    (found,) = report.findings
+    assert (found.level, found.name, found.times) == ("note", "solving.untried", 2)
+
+
 def test_pages_without_golds_and_without_tools_are_tried_as_far_as_they_go(other: Other) -> None:
     for name in ("Shop-v0", "BirdSQL-v0", "SSRL-v0"):
         report = audit(name, tasks=1, other=other)
