@@ -9,8 +9,8 @@ from toolenvs.assets import page_files
 def test_a_sound_page_exits_with_0_and_tells_each_probe(run) -> None:
     result = run("audit", "ReTool-v0", "--tasks", 1, "--probe", "answers", "--probe", "forgery")
     assert result.exit_code == 0
-    assert result.output.splitlines()[-1] == "ReTool-v0, 1 tasks: 0 faults, 0 notes"
-    assert result.output.startswith("ok    answers  ")
+    assert result.output.splitlines()[-1] == "ReTool-v0, 1 task: 0 faults, 0 notes"
+    assert result.output.startswith("ok    answers  not found: Answers that need no question")
 
 
 def test_a_fault_exits_with_1_and_stands_in_the_file(run, tmp_path: Path) -> None:

@@ -46,6 +46,8 @@ def audit(
 
 
 def _lines(finding: Finding) -> list[Text]:
+    if finding.level == "ok":
+        return [Text.assemble(("ok   ", _STYLES["ok"]), " ", (finding.name, "bold"), f"  not found: {finding.what}")]
     times = f" ({finding.times} times)" if finding.times > 1 else ""
     head = Text.assemble((f"{finding.level:5}", _STYLES[finding.level]), " ", (finding.name, "bold"))
     head.append(f"  {_printable(finding.what)}{times}")
@@ -62,5 +64,9 @@ def _printable(text: str) -> str:
 
 def _summary(report: Report) -> str:
     levels = [finding.level for finding in report.findings]
-    counts = [f"{levels.count('fault')} faults", f"{levels.count('note')} notes"]
-    return f"{report.page}, {report.tasks} tasks: {', '.join(counts)}"
+    counts = [_counted(levels.count("fault"), "fault"), _counted(levels.count("note"), "note")]
+    return f"{report.page}, {_counted(report.tasks, 'task')}: {', '.join(counts)}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

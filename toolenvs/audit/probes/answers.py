@@ -20,7 +20,7 @@ FAULTS = {
     "partial": "Known of graded judges: a part of the score is paid for an answer that is not one.",
     "crash": "Let the judge say a verdict about any text; an answer ended the episode as infrastructure, or raised.",
 }
-_GENERIC = ("unknown", "all of the above", "yes", "0", "A", "the answer", "SELECT 1", "None")
+_GENERIC = ("unknown", "all of the above", "yes", "0", "A", "the answer", "SELECT 1", "SELECT 1 WHERE 0", "None")
 _LOOKALIKES = str.maketrans("aceopxyABCEHKMOPTX0123456789", "асеорхуАВСЕНКМОРТХ𝟢𝟣𝟤𝟥𝟦𝟧𝟨𝟩𝟪𝟫"[:28])
 _DECOYS = ("Vienna", "1999", "17", "Anna Berg", "SELECT 1")
 _HUGE_CHARS = 20_000
