@@ -11,7 +11,8 @@ import sys
 import pytest
 import torch
 
-from toolenvs import assets
+from toolenvs import assets, blueprint
+from toolenvs.agents.scripted import Oracle
 from toolenvs.rollout import collect
 from toolenvs.train import advantages
 from toolenvs.train.metrics import read_metrics
@@ -21,7 +22,11 @@ from toolenvs.train.tiny.model import build_model
 from toolenvs.train.tiny.tokenizer import build_tokenizer
 
 RECIPES = assets.folder("baselines") / "recipes"
-TWINS = sorted(file.stem for file in RECIPES.glob("*_tiny.toml") if "extends" in file.read_text("utf-8"))
+TWINS = sorted(
+    file.stem
+    for file in RECIPES.glob("*_tiny.toml")
+    if f'extends = "{file.stem.removesuffix("_tiny")}.toml"' in file.read_text("utf-8")
+)
 PUBLISHED = sorted(file.stem for file in RECIPES.glob("*.toml") if not file.stem.endswith(("_tiny", "_sft")))
 DEMOS = {"retool": "retool_tiny", "skyrl_sql": "sql_tiny"}
 """Recipes whose twin is a demo, which its own tests run."""
@@ -64,7 +69,7 @@ def paid(episode):
 
 
 def test_every_published_recipe_has_a_twin_of_the_same_algorithm():
-    assert {f"{name}_tiny" for name in PUBLISHED} - set(TWINS) == {"retool_tiny", "skyrl_sql_tiny"}
+    assert {f"{name}_tiny" for name in PUBLISHED} - set(TWINS) == {f"{name}_tiny" for name in DEMOS}
     assert all((RECIPES / f"{twin}.toml").exists() for twin in DEMOS.values())
     own = ("page", "estimator", "filter", "aggregation", "policy_loss", "kl_form", "kl_place", "lm_coef", "kl_coef")
     for twin in TWINS:
@@ -102,9 +107,6 @@ def test_a_twin_trains(twin, policies, tmp_path):
 
 def test_the_tools_are_real(policies):
     """The double decides who is right, and nothing else: what a search returns is what the index holds."""
-    from toolenvs import blueprint
-    from toolenvs.agents.scripted import Oracle
-
     env = blueprint.load("SearchR1-v0")
     (episode,) = asyncio.run(collect(env, Oracle(env), [env.tasks[0]]))
     assert episode.success == 1
