@@ -61,7 +61,7 @@ PYTHON = {
         ),
     )),
     "library/stove.html": "".join((
-        "<h1>stove</h1><p>See kettle.fill, which has been there since 3.4 too.</p>",
+        "<h1>stove</h1><p>See kettle.fill, which has been there since 3.4.0 too.</p>",
         _entry(_signature("stove.light", "matches=20"), "<p>Fire.</p>", _version("New in version 3.7.")),
         _entry(_signature("stove.twice", "gas=4"), "<p>One.</p>", _version("New in version 3.3.")),
     )),

@@ -22,6 +22,7 @@ from toolenvs.tasks.generators.site_pages import calls
 from toolenvs.web import facts, sites
 from toolenvs.web.browser import Browser
 from toolenvs.web.document import unmarked
+from toolenvs.web.facts.pages import words
 from toolenvs.web.facts.python_docs import arguments
 from toolenvs.web.page import Page
 from toolenvs.web.recorded import Recording
@@ -299,6 +300,12 @@ def test_arguments_of_signatures(signature: str, wanted: list[str]) -> None:
     found = arguments(signature)
     assert [part for _, part in found] == wanted
     assert all(signature[start:].startswith(part) for start, part in found)
+
+
+def test_words_have_parts_and_beginnings() -> None:
+    assert words("In 3.8.0, x-y") == ["in", "3.8.0", "3", "8", "0", "3.8", "x-y", "x", "y"]
+    assert words("3.8") == ["3.8", "3", "8"]
+    assert words("") == []
 
 
 def test_slots_must_fit() -> None:

@@ -138,6 +138,12 @@ class SitePages:
 
 
 def words(text: str) -> Sequence[str]:
-    """The words of a text, each also by its parts; lower and upper case are one."""
-    whole = WORD.findall(text.casefold())
-    return [*whole, *(part for word in whole for part in re.split(r"[.-]", word) if part != word)]
+    """The words of a text, each also by its parts and beginnings ("3.8.0" as "3.8"); lower and upper case are one."""
+    found = []
+    for word in WORD.findall(text.casefold()):
+        found.append(word)
+        pieces = re.split(r"([.-])", word)
+        if len(pieces) > 1:
+            found += pieces[::2]
+            found += ("".join(pieces[:end]) for end in range(3, len(pieces), 2))
+    return found
