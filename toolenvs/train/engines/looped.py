@@ -24,7 +24,8 @@ class LoopedEngine(Engine):
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name=f"toolenvs-{name}", daemon=True)
         self._thread.start()
-        self._in_flight = 0
+        self._tasks: set[asyncio.Task[Any]] = set()
+        """One a request that is being continued; touched on the loop alone."""
 
     @abstractmethod
     async def _continue(self, request: GenerateRequest) -> Generation:
@@ -64,16 +65,30 @@ class LoopedEngine(Engine):
                 f"cannot generate {request.max_new_tokens} tokens after a context of {len(request.ids)}; both must be "
                 f"at least 1 (episode {request.key!r})"
             )
-        self._in_flight += 1
+        task = asyncio.current_task()
+        assert task is not None  # on a loop there is one
+        self._tasks.add(task)
         try:
             return await self._continue(request)
         finally:
-            self._in_flight -= 1
+            self._tasks.discard(task)
+
+    @property
+    def _in_flight(self) -> int:
+        return len(self._tasks)
+
+    async def _settled(self) -> int:
+        """How many requests are being continued, once those that were taken back are gone."""
+        leaving = [task for task in self._tasks if task.cancelling()]
+        if leaving:
+            await asyncio.wait(leaving, timeout=_STOP_S)
+        return self._in_flight
 
     def _refuse_in_flight(self) -> None:
-        if self._in_flight:
+        running = self._call(self._settled())
+        if running:
             raise EngineError(
-                f"weights were pushed while {self._in_flight} requests were being continued; their tokens would come "
+                f"weights were pushed while {running} requests were being continued; their tokens would come "
                 "from two policies: push between rollouts"
             )
 

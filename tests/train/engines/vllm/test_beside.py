@@ -160,25 +160,18 @@ def test_a_request_that_takes_too_long_fails(beside, monkeypatch):
         beside.generate([GenerateRequest(ids=[5, 6], max_new_tokens=1000)])
 
 
-def children(pid):
-    """Every process below `pid`."""
-    below = []
-    for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/children") as file:
-            for child in map(int, file.read().split()):
-                below += [child, *children(child)]
-    return below
+def processes_of_vllm():
+    """Those below this one."""
+    import psutil  # comes with vLLM
 
-
-def name_of(pid):
-    with open(f"/proc/{pid}/comm") as file:
-        return file.read().strip()
+    below = psutil.Process().children(recursive=True)
+    return [child.pid for child in below if child.name().startswith("VLLM")]
 
 
 def test_its_death_is_told_and_the_next_push_starts_it_anew(beside, trainer, asked):
     """Last: the engine is another one afterwards, and closed in the end."""
     before = set(os.listdir("/dev/shm"))
-    cores = [pid for pid in children(os.getpid()) if name_of(pid).startswith("VLLM")]
+    cores = processes_of_vllm()
     assert cores
 
     async def killed():
@@ -204,7 +197,7 @@ def test_its_death_is_told_and_the_next_push_starts_it_anew(beside, trainer, ask
     beside.close()
     with pytest.raises(EngineError, match="closed"):
         beside.generate(asked(1))
-    assert [pid for pid in children(os.getpid()) if name_of(pid).startswith("VLLM")] == []
+    assert processes_of_vllm() == []
     assert {name for name in set(os.listdir("/dev/shm")) - before if name.startswith("psm_")} == set()
 
 
