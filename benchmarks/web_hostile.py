@@ -9,13 +9,13 @@ processes that read its pages do not belong to. The bounds are half a second pas
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 from pathlib import Path
 
 from toolenvs import web
 from toolenvs.web.guard import Policy
+from toolenvs.web.render.child import peak_kb
 
 HOSTILE = Path(__file__).resolve().parents[1] / "tests" / "web" / "hostile.py"
 PATHS = [
@@ -40,8 +40,7 @@ def main() -> None:
                 return browser.open(f"http://127.0.0.1:{port}{path}")
 
         assert opened("/good").status == "ok"
-        peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # noqa: E731
-        before, worst = peak(), {}
+        before, worst = peak_kb(), {}
         for _ in range(given.rounds):
             for path in PATHS:
                 page = opened(path)
@@ -52,7 +51,11 @@ def main() -> None:
     for path, (past, status) in worst.items():
         print(f"| {path} | {status} | {past} |")
     most = max(past for past, _ in worst.values())
-    print(json.dumps({"most_seconds_past": most, "grown_mb": round(peak() - before, 1), "answers": len(PATHS)}))
+    print(
+        json.dumps(
+            {"most_seconds_past": most, "grown_mb": round((peak_kb() - before) / 1024, 1), "answers": len(PATHS)}
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -68,6 +68,15 @@ async def test_many_at_once_hold_no_honest_page_up_for_good(renderer: Renderer) 
     assert [one.lines for one in told[6:]] == [(str(n),) for n in range(6)]  # type: ignore[union-attr]
 
 
+async def test_a_process_is_kept_however_much_memory_the_one_has_that_started_it(renderer: Renderer) -> None:
+    large = bytearray(400_000_000)
+    large[::4096] = b"x" * len(large[::4096])
+    await renderer.render("<p>x", url=URL, content_type="text/html", timeout_s=60.0)
+    (worker,) = renderer._idle
+    await renderer.render("<p>x", url=URL, content_type="text/html", timeout_s=60.0)
+    assert renderer._idle == [worker]
+
+
 async def test_a_process_that_was_killed_meanwhile_is_replaced(renderer: Renderer) -> None:
     await renderer.render("<p>x", url=URL, content_type="text/html", timeout_s=60.0)
     (worker,) = renderer._idle
@@ -107,10 +116,10 @@ def test_a_live_page_that_takes_too_long_has_the_status_timeout(live: Callable[.
 
 
 PROGRAM = """
-import asyncio, os, resource, sys
-from toolenvs.errors import WebError
+import asyncio, os, sys
 from toolenvs.web import apart
 from toolenvs.web.faults import Fault
+from toolenvs.web.render.child import peak_kb
 one = apart.renderer()
 async def go(page, timeout_s=60.0):
     try:
@@ -119,10 +128,10 @@ async def go(page, timeout_s=60.0):
         return fault.status
 async def all():
     print(await go("<p>x"), flush=True)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_kb()
     print(await go("<p>x</p><a " + " ".join(f'a{n}=">"' for n in range(180_000)) + ">y", 1.0))
     print(await go("<table>" + "<td>x" * 390_000))
-    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
+    print((peak_kb() - before) >> 10)
 asyncio.run(all())
 child = os.fork()
 if not child:

@@ -151,15 +151,15 @@ def test_nothing_answers(live: Make, network: Any) -> None:
 
 
 CHILD = """
-import json, resource, sys
+import json, sys
 from toolenvs import web
 from toolenvs.web.guard import Policy
+from toolenvs.web.render.child import peak_kb as peak
 
 port, paths = int(sys.argv[1]), json.loads(sys.argv[2])
 policy = Policy(allow=("*",), endpoints=frozenset({("127.0.0.1", port)}))
 browser = web.open("live", policy=policy, pace_s=0, timeout_s=2.0)
 assert browser.open(f"http://127.0.0.1:{port}/good").status == "ok"
-peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 before, told = peak(), {}
 for path in paths:
     page = browser.open(f"http://127.0.0.1:{port}{path}")
