@@ -254,7 +254,7 @@ class Tab:
             if fate == "missed":
                 await self._evaluate("clickByScript", mark, again=False)
                 fate = await self._evaluate("fate", again=False)
-            leads_on = leads_on and fate == "passed"
+            leads_on = leads_on and fate in ("passed", None)  # None: the page is being left already
         return await self._settled(self._timeout_s * PATIENCE if leads_on else GRACE_S, before)
 
     async def _fill(self, mark: str, text: str) -> Snapshot:
