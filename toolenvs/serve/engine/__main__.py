@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import importlib.util
 import json
 import os
 import signal
@@ -44,7 +45,8 @@ def main() -> int:
                 unfinished.write_text(run.url(listener), "utf-8")
                 unfinished.rename(arguments.ready)
             print(f"serving {arguments.model} by {arguments.engine} on {run.url(listener)}", flush=True)
-            run.serve(application, listener, head_s=_HEAD_S, grace_s=_GRACE_S)
+            quick = all(importlib.util.find_spec(name) for name in ("httptools", "uvloop"))
+            run.serve(application, listener, head_s=_HEAD_S, grace_s=_GRACE_S, quick=quick)
     except ToolenvsError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -134,6 +134,7 @@ class _Server:
                 "model": self._name,
                 "version": self._engine.version,
                 "max_context": self._engine.max_context,
+                "continuous": self._engine.continuous,
                 "running": self._running,
             }
         )

@@ -64,6 +64,7 @@ class RemoteEngine(LoopedEngine):
         )
         health = await self._ask("GET", "/health")
         self.version, self.max_context = health["version"], health["max_context"]
+        self._keeps_episodes = not health.get("continuous", False)
 
     async def _continue(self, request: GenerateRequest) -> Generation:
         said = await self._ask(
@@ -145,7 +146,9 @@ class RemoteEngine(LoopedEngine):
             return False
 
     def release(self, key: Hashable) -> None:
-        """Tell the server that an episode is over, without waiting."""
+        """Tell the server that an episode is over, without waiting; not one whose engine keeps nothing by episode."""
+        if not self._keeps_episodes:
+            return
         with contextlib.suppress(EngineError):
             self._submit(self._forget(str(key)))
 
