@@ -39,7 +39,7 @@ def test_questions_and_pages_are_of_one_world(page: str) -> None:
 def test_another_world_and_the_live_web() -> None:
     own = {"tools.page_search.site": "sites/world:200:3", "tools.page_access.site": "sites/world:200:3"}
     toolenvs.load("ASearcherLocal-v0", **own, passages=200, **{"tasks.world": 3})
-    with pytest.raises(PageError, match="the live web has no search of its own"):
+    with pytest.raises(PageError, match="tools.page_search: the live web has no search of its own"):
         toolenvs.load("ASearcherWeb-v0", **{"tools.page_search.site": "live"})
     live = {"site": "live", "allow": ["*.wikipedia.org"], "deny": ["*.wikipedia.org/answers"]}
     search = {**live, "index": "http://127.0.0.1:9#asearcher"}

@@ -124,6 +124,8 @@ def test_results_are_filtered_sorted_and_turned_over(visit: Visit) -> None:
         ("search?most=x", "ok", "as a number of dollars"),
         ("search?most=-5", "ok", "as a number of dollars"),
         ("search?most=1.999", "ok", "as a number of dollars"),
+        ("search?most=$", "ok", "as a number of dollars"),
+        ("search?most=.", "ok", "as a number of dollars"),
         ("search?most=$40", "ok", "items, page 1"),
         ("search?department=Toys", "ok", "There is no such department"),
         ("search?page=99999&q=cup", "ok", "page"),

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from toolenvs.errors import ConfigError, ForkError, ToolError, WebError
+from toolenvs import schema
+from toolenvs.errors import ConfigError, ForkError, PageError, ToolError, WebError
 from toolenvs.tasks.task import Task
 from toolenvs.tools.browse import Options, Session, Tool
 from toolenvs.web.app import Application
@@ -165,10 +166,20 @@ async def test_a_site_that_does_not_begin_fails_its_check() -> None:
         await Gone(Options()).check()
 
 
-@pytest.mark.parametrize("options", [{"actions": ()}, {"actions": ("fly",)}, {"max_view_chars": 0}, {"max_pages": -1}])
-def test_wrong_options_are_told(options: dict[str, Any]) -> None:
-    with pytest.raises((ConfigError, ValueError), match=r"action|max_"):
-        Options(**options)
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"actions": []}, "actions is empty"),
+        ({"actions": ["fly"]}, "no action 'fly'"),
+        ({"max_view_chars": 0}, "max_view_chars = 0 is out of range"),
+        ({"max_pages": -1}, "max_pages = -1 is out of range"),
+        ({"timeout_s": 0}, "timeout_s = 0 is out of range"),
+        ({"pace_s": -1}, "pace_s = -1 is out of range"),
+    ],
+)
+def test_wrong_options_are_told(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(PageError, match=f"^page: tools: {told}"):  # the table once
+        schema.read(Options, options, "page: tools")
 
 
 async def test_the_live_web_needs_a_list_of_hosts() -> None:

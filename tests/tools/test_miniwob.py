@@ -53,6 +53,8 @@ async def test_an_episode() -> None:
         ({"action": "click", "element": -1}, "whole number from 0"),
         ({"action": "click", "element": float("nan")}, "whole number from 0"),
         ({"action": "click", "element": 10**30}, "whole number from 0"),
+        ({"action": "click", "element": 10**400}, "whole number from 0"),
+        ({"action": "xy", "x": -(10**400), "y": 1}, "'x' must be a number from 0 to 219"),
         ({"action": "click", "element": "inf"}, "whole number from 0"),
         ({"action": "click", "element": 0, "text": "x"}, "click takes 'element', not 'text'"),
         ({"action": "look", "element": 0}, "look takes no further argument"),

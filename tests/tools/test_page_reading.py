@@ -59,6 +59,8 @@ def test_limits_of_a_page() -> None:
     assert gone.kept == "..."
     with pytest.raises(PageError, match="piece_chars = 0 is out of range"):
         schema.read(page_access.Options, {"piece_chars": 0}, "test")
+    with pytest.raises(PageError, match="timeout_s = 0 is out of range"):
+        schema.read(page_access.Options, {"timeout_s": 0}, "test")
 
 
 @pytest.mark.parametrize("module", [page_access, page_crawl])

@@ -32,7 +32,20 @@ async def test_an_order_ends_it_and_is_scored() -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["", "  ", "é漢😀", "\ud800", "a&b=c#d?e%41+", "x" * 100_000, "<script>", "\0\n\t", "café" * 400]
+    "query",
+    [
+        "",
+        "  ",
+        "é漢😀",
+        "\ud800",
+        "a&b=c#d?e%41+",
+        "x" * 100_000,
+        "<script>",
+        "\0\n\t",
+        "café" * 400,
+        "漢" * 500,
+        "😀" * 500,
+    ],
 )
 async def test_any_text_is_a_query(query: str) -> None:
     one = await session()

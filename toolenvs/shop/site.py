@@ -307,7 +307,7 @@ def _number(text: str) -> int | None:
 
 def _cents(text: str) -> int | None:
     whole, _, part = text.removeprefix("$").partition(".")
-    digits = whole + part.ljust(2, "0")
+    digits = whole + part.ljust(2, "0") if whole or part else ""
     if len(part) > 2 or not digits.isascii() or not digits.isdigit() or len(digits) > len(str(_MAX_CENTS)):
         return None
     return int(digits)

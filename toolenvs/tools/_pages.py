@@ -39,7 +39,8 @@ class SiteOptions:
 
     def __post_init__(self) -> None:
         at_least(1, max_total_bytes=self.max_total_bytes)
-        at_least(0, timeout_s=self.timeout_s, pace_s=self.pace_s)
+        at_least(0.001, timeout_s=self.timeout_s)
+        at_least(0, pace_s=self.pace_s)
 
 
 class Site:

@@ -88,11 +88,13 @@ class Options:
     def __post_init__(self) -> None:
         at_least(1, max_view_chars=self.max_view_chars, max_hits=self.max_hits, max_results=self.max_results)
         at_least(1, max_pages=self.max_pages, max_total_bytes=self.max_total_bytes)
+        at_least(0.001, timeout_s=self.timeout_s)
+        at_least(0, pace_s=self.pace_s)
         if not self.actions:
-            raise ConfigError("tools.browse: actions is empty: name what may be done, such as ['search', 'open']")
+            raise ConfigError("actions is empty: name what may be done, such as ['search', 'open']")
         for action in self.actions:
             if action not in _ACTIONS:
-                raise ConfigError(f"tools.browse: no action {action!r}; {did_you_mean(action, _ACTIONS)}")
+                raise ConfigError(f"no action {action!r}; {did_you_mean(action, _ACTIONS)}")
 
 
 class Tool:

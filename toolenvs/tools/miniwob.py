@@ -6,7 +6,6 @@ The policy sees the page as numbered elements; what is done with them is done by
 
 import asyncio
 import contextlib
-import math
 import threading
 import time
 from collections.abc import Mapping
@@ -79,10 +78,10 @@ class Options:
     def __post_init__(self) -> None:
         at_least(0.001, step_s=self.step_s, timeout_s=self.timeout_s)
         if not self.actions:
-            raise ConfigError("tools.miniwob: actions is empty: name what may be done, such as ['look', 'click']")
+            raise ConfigError("actions is empty: name what may be done, such as ['look', 'click']")
         for action in self.actions:
             if action not in _ACTIONS:
-                raise ConfigError(f"tools.miniwob: no action {action!r}; {did_you_mean(action, _ACTIONS)}")
+                raise ConfigError(f"no action {action!r}; {did_you_mean(action, _ACTIONS)}")
 
 
 class Pages:
@@ -317,7 +316,7 @@ def _value(name: str, value: Any) -> Any:
     if isinstance(value, str):
         with contextlib.suppress(ValueError):
             value = float(value)
-    fits = not isinstance(value, bool) and isinstance(value, int | float) and math.isfinite(value)
+    fits = not isinstance(value, bool) and isinstance(value, int | float)
     least, most = (0, _MOST[name]) if name in _MOST else (0 if kind is _NUMBER else -_MAX_PIXELS, _MAX_PIXELS)
     if not fits or not least <= value <= most or (kind is _NUMBER and value != int(value)):
         what = f"a {'whole ' if kind is _NUMBER else ''}number from {least} to {most}"

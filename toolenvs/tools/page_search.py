@@ -63,7 +63,7 @@ class Options(SiteOptions):
         at_least(1, text_chars=self.text_chars)
         if self.site == "live" and not self.index:
             raise ConfigError(
-                "tools.page_search: the live web has no search of its own: set index to a search server "
+                "the live web has no search of its own: set index to a search server "
                 "whose passages have addresses as ids"
             )
 

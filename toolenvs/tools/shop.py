@@ -18,7 +18,8 @@ from toolenvs.web.app import Application
 from toolenvs.web.browser import Browser
 from toolenvs.web.page import Page
 
-_MAX_QUERY = 500
+_MAX_QUERY_BYTES = 600
+"""Of UTF-8; each may take three characters of an address, and an address has a limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,8 +151,8 @@ class Session(browse.Session):
 
     def _do(self, action: str, given: dict[str, Any]) -> Awaitable[Page]:
         if action == "search":  # by the shop's own form, whose results can be filtered further
-            query = urlencode({"q": given["query"][:_MAX_QUERY]}, errors="replace")
-            return self._browser.aopen(f"{HOME}search?{query}")
+            query = given["query"].encode("utf-8", "replace")[:_MAX_QUERY_BYTES].decode("utf-8", "ignore")
+            return self._browser.aopen(f"{HOME}search?{urlencode({'q': query})}")
         return super()._do(action, given)
 
     async def fork(self) -> "Session":
