@@ -1,6 +1,7 @@
 """The reading agent: page by page and part by part, what it notes, and when it stops."""
 
 import json
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -133,6 +134,28 @@ async def test_extracts(question: str, words: int, information: str, page_down: 
 async def test_what_was_noted_before_counts_for_stopping() -> None:
     assert (await extracted("Brof", "mayor of Brof", 10)).page_down
     assert not (await extracted("Brof", "mayor of Brof", 10, ["its mayor is Ada"])).page_down
+
+
+@given(
+    text=st.text(alphabet="abA \n", max_size=20),
+    question=st.text(alphabet="ab ", max_size=10),
+    found=st.lists(st.text(alphabet="abA \n", max_size=12), max_size=4),
+)
+def test_it_reads_on_until_every_word_was_noted(text: str, question: str, found: list[str]) -> None:
+    note = loop.run(extracted(text, question, 5, found))
+    noted = set[str]().union(*map(content_words, [*found, note.information]))
+    assert note.page_down == (not content_words(question) <= noted)
+
+
+async def test_many_notes_are_not_read_word_by_word_again_for_each_part() -> None:
+    found = [f"filler {number} " + "and so on for a while " * 40 for number in range(1_000)]
+    started_s = time.thread_time()
+    for _ in range(3):
+        content_words("\n".join(found))
+    words_s, started_s = time.thread_time() - started_s, time.thread_time()
+    for _ in range(3):
+        assert (await extracted("Brof", "mayor of Brof", 10, found)).page_down
+    assert time.thread_time() - started_s < words_s / 2
 
 
 @given(

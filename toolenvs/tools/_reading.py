@@ -98,8 +98,16 @@ class Extracts:
                 lines[index] = " ".join(lines[index].split()[:room])
                 chosen, room = [index], 0
         information = "\n".join(lines[index] for index in sorted(chosen))
-        known = content_words("\n".join([*found, information]))
-        return Note(information, page_down=not asked <= known)
+        return Note(information, page_down=not _all_noted(asked, [information, *found]))
+
+
+def _all_noted(asked: set[str], notes: Sequence[str]) -> bool:
+    missing = set(asked)
+    for note in notes:
+        folded = note.casefold()
+        if any(word in folded for word in missing):  # quick; few notes are taken apart
+            missing -= content_words(note)
+    return not missing
 
 
 def content_words(text: str) -> set[str]:
