@@ -84,6 +84,23 @@ def test_a_folder_that_cannot_be_written_is_done_without(site: str, tmp_path: Pa
     assert _seen(site) == _seen(site)
 
 
+def test_a_page_that_is_cut_for_one_is_whole_for_the_next(site: str) -> None:
+    def opened(source: Recording, **limits: int) -> tuple[str, bool]:
+        with source.browser(**limits) as browser:
+            page = browser.open(HOME + "large")
+            return page.text, page.truncated
+
+    source, later = Recording(site, index=False), Recording(site, index=False)
+    cut = opened(source, max_body_bytes=300)
+    whole = opened(source)
+    assert (cut[1], whole[1]) == (True, False)
+    assert opened(source, max_body_bytes=300) == cut
+    assert opened(later, max_body_bytes=300) == cut  # and not the one on the disk
+    assert opened(later) == whole
+    source.close()
+    later.close()
+
+
 def test_files_of_ones_own_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with SiteWriter(tmp_path / "own.site", home=HOME) as writer:

@@ -101,6 +101,11 @@ class Fetcher:
         self.bytes_used = 0
         """Loaded so far in this episode."""
 
+    @property
+    def max_body_bytes(self) -> int:
+        """Kept of one page, as of `Limits`."""
+        return self._limits.max_body_bytes
+
     def fork(self, way: Way, transport: httpx.AsyncBaseTransport) -> "Fetcher":
         """A fetcher for a copy of the episode: the same cookies and counts, then its own."""
         copy = Fetcher(way, transport, self._limits)

@@ -23,6 +23,8 @@ from toolenvs.web.transport.store import StoreTransport
 from toolenvs.web.urls import canonical
 
 CACHE_CHARS = 64_000_000
+_SHELVED_BYTES = Limits().max_body_bytes
+"""Pages that are cut elsewhere are not kept on the disk."""
 
 
 class Recording(Source):
@@ -80,14 +82,16 @@ class Recording(Source):
         """
         if request.method != "GET":
             return await super().load(fetcher, request)
-        key = request.url.text
+        url, cap = request.url.text, fetcher.max_body_bytes  # what is cut for one episode is not another's
+        key = f"{cap} {url}"
+        shelf = self._shelf if cap == _SHELVED_BYTES else None
         kept = self._rendered.get(key)
         if kept is None:
-            kept = self._shelf.get(key) if self._shelf is not None else None
+            kept = shelf.get(url) if shelf is not None else None
             if kept is None:
-                kept = await super().load(fetcher, replace(request, url=canonical(key)))
-                if self._shelf is not None:
-                    self._shelf.put(key, kept)
+                kept = await super().load(fetcher, replace(request, url=canonical(url)))
+                if shelf is not None:
+                    shelf.put(url, kept)
             self._rendered.put(key, kept)
         if request.url.fragment and not kept.fragment:  # that of a redirect goes before
             return replace(kept, fragment=request.url.fragment)

@@ -165,23 +165,23 @@ class Rendered:
         self._pages: OrderedDict[str, tuple[Loaded, int]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, url: str) -> Loaded | None:
-        """The page of an address; None where it is not kept."""
+    def get(self, key: str) -> Loaded | None:
+        """The page that was kept so; None where there is none."""
         with self._lock:
-            kept = self._pages.get(url)
+            kept = self._pages.get(key)
             if kept is None:
                 return None
-            self._pages.move_to_end(url)
+            self._pages.move_to_end(key)
             return kept[0]
 
-    def put(self, url: str, page: Loaded) -> None:
-        """Keep a page."""
+    def put(self, key: str, page: Loaded) -> None:
+        """Keep a page, by its address and what else decides how it is shown."""
         document = page.document
         size = sum(map(len, document.lines)) + 100 * (len(document.lines) + len(document.links)) + 1_000
         with self._lock:
-            if url in self._pages:
+            if key in self._pages:
                 return
-            self._pages[url] = page, size
+            self._pages[key] = page, size
             self._chars += size
             while self._chars > self._max_chars and len(self._pages) > 1:
                 _, (_, dropped) = self._pages.popitem(last=False)
