@@ -1,5 +1,6 @@
 """Rendered pages that all processes share: the same pages, none that is damaged, of other code or of another site."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -110,5 +111,15 @@ def test_files_of_ones_own_are_not_kept(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_the_code_is_named_by_all_that_renders() -> None:
     here = Path(shelf.__file__).parent
-    assert all((here / part).exists() for part in shelf._PARTS)
+    files = [
+        file for part in shelf._PARTS for file in ((here / part).glob("*.py") if "." not in part else [here / part])
+    ]
+    used = {name for file in files for name in re.findall(r"^from toolenvs\.web\.(\w+)", file.read_text(), re.M)}
+    elsewhere = {
+        "apart",
+        "faults",
+        "guard",
+        "sites",
+    }  # of the live web, of what is not kept, or told by the fingerprint
+    assert {name.removesuffix(".py") for name in shelf._PARTS} >= used - elsewhere
     assert Shelf(Path("x"), "f" * 64)._folder.name == "f" * 24 + "-" + shelf._code()

@@ -20,8 +20,18 @@ from toolenvs.web.render import packing
 from toolenvs.web.source import Loaded
 
 _DIGEST_BYTES = 16
-_PARTS = ("render", "document.py", "content_types.py", "source.py", "shelf.py")
-"""What decides how a page is rendered and kept."""
+_PARTS = (
+    "render",
+    "transport",
+    "document.py",
+    "content_types.py",
+    "fetch.py",
+    "limits.py",
+    "source.py",
+    "shelf.py",
+    "urls.py",
+)
+"""What decides how a page is loaded, rendered and kept."""
 
 
 class Shelf:
