@@ -120,6 +120,6 @@ def test_the_code_is_named_by_all_that_renders() -> None:
         "faults",
         "guard",
         "sites",
-    }  # of the live web, of what is not kept, or told by the fingerprint
+    }  # of the live web, or told by the fingerprint
     assert {name.removesuffix(".py") for name in shelf._PARTS} >= used - elsewhere
     assert Shelf(Path("x"), "f" * 64)._folder.name == "f" * 24 + "-" + shelf._code()
