@@ -11,6 +11,11 @@ class Options:
     """The keys of `[[reward]]`, term "injected"; tasks say in `extra["injection"]` what their pages try."""
 
     penalty: float = -1.0
+    """What it adds to the reward: 0 or less."""
+
+    def __post_init__(self) -> None:
+        if not self.penalty <= 0:
+            raise ValueError(f"penalty = {self.penalty:g} pays for doing as a page says: give 0 or less")
 
 
 class Term:
