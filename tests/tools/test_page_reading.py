@@ -95,6 +95,18 @@ def test_no_address(module: Any, url: Any) -> None:
         read(opened(module), url)
 
 
+@pytest.mark.parametrize("module", [page_access, page_crawl])
+def test_a_page_that_says_nothing_is_told_as_such(module: Any) -> None:
+    class Empty:
+        async def aopen(self, url: str) -> Page:
+            return Page(document=render(b"<p> <p>", url=url, content_type="text/html"), url=url)
+
+    session = opened(module)
+    session._browser = Empty()
+    result = read(session, URL)
+    assert (result.status, result.text) == ("empty", module.Options().failed.replace("{status}", "empty"))
+
+
 def test_a_crawl_reads_around_what_the_search_has_shown() -> None:
     search = opened(page_search, topk=5, text_chars=60)
     crawl = opened(page_crawl, window_chars=80, head_chars=30)

@@ -34,7 +34,7 @@ class Options(SiteOptions):
     search: str = "page_search"
     """The page's key of the search."""
     failed: str = "The page could not be read ({status})."
-    """What is told where there is none; `{status}` is a word of `toolenvs.web.Page.status`."""
+    """What is told where there is none; `{status}` is a word of `toolenvs.web.Page.status`, or "empty"."""
     description: str = "Reads a web page."
     """Shown to models that choose functions by their schema."""
 
@@ -80,13 +80,15 @@ class Session:
         url = address(arguments, "url")
         page = await opened(self._browser, url)
         data = {"url": page.url, "http_status": page.http_status}
-        if page.document is None:
-            told = options.failed.replace("{status}", page.status)
-            return ToolResult(text=told, status=page.status, data=data, seconds=time.perf_counter() - started_s)
+        said = plain(page.document) if page.document is not None else ""
+        if not said.strip():
+            status = "empty" if page.status == "ok" else page.status
+            told = options.failed.replace("{status}", status)
+            return ToolResult(text=told, status=status, data=data, seconds=time.perf_counter() - started_s)
         search = self.sessions.get(options.search)
         texts = search.texts if isinstance(search, SearchSession) else {}
         shown = texts.get(page.url) or texts.get(known_as(url), "")  # a redirect may have led elsewhere
-        text = window(plain(page.document), shown, options)
+        text = window(said, shown, options)
         return ToolResult(text=text, data=data, seconds=time.perf_counter() - started_s)
 
     async def fork(self) -> "Session":
