@@ -1,6 +1,7 @@
 """One Chromium for all tests, and a small site that has everything a page may do."""
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -108,9 +109,16 @@ def _stat(pid: int) -> list[str] | None:
         return None
 
 
-def temporary() -> set[str]:
-    """What browsers leave in the folder for temporary files."""
-    names = os.listdir(os.environ.get("TMPDIR", "/tmp"))
-    return {
-        name for name in names if name.startswith(("playwright", "toolenvs-chromium", ".org.chromium", "org.chromium"))
-    }
+@pytest.fixture
+def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder for temporary files of the browsers that a test starts; its name is short, for sockets."""
+    with tempfile.TemporaryDirectory(prefix="tenv-") as folder:
+        os.chmod(folder, 0o777)  # browsers may run as somebody else
+        monkeypatch.setenv("TMPDIR", folder)
+        yield Path(folder)
+
+
+def left(folder: Path) -> list[str]:
+    """What browsers left in the folder for temporary files."""
+    names = ("playwright", "toolenvs-chromium", ".org.chromium", "org.chromium")
+    return [name for name in os.listdir(folder) if name.startswith(names)]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.web.chromium.conftest import Site, alive, descendants, temporary
+from tests.web.chromium.conftest import Site, alive, descendants, left
 from toolenvs.errors import ConfigError, MissingExtraError, WebError
 from toolenvs.web import chromium
 from toolenvs.web.app import Application
@@ -33,8 +33,8 @@ def _browser(site: Site, one: Engine) -> ChromiumBrowser:
     return ChromiumBrowser(Application(site), Limits(timeout_s=20.0), engine=one)
 
 
-def test_nothing_is_left_after_close(site: Site) -> None:
-    before, files = descendants(os.getpid()), temporary()
+def test_nothing_is_left_after_close(site: Site, temporary: Path) -> None:
+    before = descendants(os.getpid())
     site.add("/", "<p>x")
     with Engine(containment.setting(memory_mb=900)) as one:
         assert (one.isolation, one.version, one.generation) == (None, "", 0)
@@ -43,8 +43,9 @@ def test_nothing_is_left_after_close(site: Site) -> None:
         assert browser.isolation == one.isolation in containment.ISOLATIONS
         started = descendants(os.getpid()) - before
         assert len(started) > 4
+        assert left(temporary)
     assert _gone(started)
-    assert temporary() <= files
+    assert left(temporary) == []
     with pytest.raises(WebError, match="closed"):
         one.run(one.context())
     one.close()
@@ -102,8 +103,7 @@ def _kill_browsers(called: bytes = b'"memory_mb": 900') -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
-def test_nothing_is_left_when_the_parent_is_killed(tmp_path: Path) -> None:
-    files = temporary()
+def test_nothing_is_left_when_the_parent_is_killed(temporary: Path) -> None:
     program = """
 from toolenvs.web.chromium import shared
 import time
@@ -131,9 +131,9 @@ time.sleep(600)
     parent.stdout.close()
     assert _gone(started)
     until = time.monotonic() + 30
-    while not temporary() <= files and time.monotonic() < until:
+    while left(temporary) and time.monotonic() < until:
         time.sleep(0.05)
-    assert temporary() <= files
+    assert left(temporary) == []
 
 
 def test_a_process_ends_by_itself_and_a_fork_gets_an_engine_of_its_own() -> None:
