@@ -100,3 +100,23 @@ async def test_forks_know_what_was_told_so_far() -> None:
     assert (await copy.step(CALL)).ending == "done"
     assert copy.success == 0.5
     assert episode.ending is None
+
+
+@pytest.mark.parametrize(
+    ("results", "paid"),
+    [
+        ([ToolResult(text="a"), ToolResult(text="b")], [0.0, -1.0]),
+        ([ToolResult(text="a", reward=0.25), ToolResult(text="b", score=1.0, reward=1.0, ended=True)], [0.25, 1.0]),
+        ([ToolResult(text="a"), WebError("gone")], [0.0, 0.0]),
+    ],
+)
+async def test_giving_no_end_may_cost(results: list[Any], paid: list[float]) -> None:
+    made, _ = blueprint(*results, max_turns=2)
+    _, turns = await play(made, 2)
+    assert [turn.reward for turn in turns] == paid
+
+
+async def test_giving_up_is_no_better_than_failing() -> None:
+    made, _ = blueprint()
+    turn = await Episode(made, made.tasks[0]).step("<answer>none</answer>")
+    assert (turn.reward, turn.ending) == (-1.0, "answer")

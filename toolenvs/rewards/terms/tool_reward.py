@@ -9,6 +9,9 @@ from toolenvs.rewards.moment import Moment
 class Options:
     """The keys of `[[reward]]`, term "tool_reward"."""
 
+    unfinished: float = 0.0
+    """What is added where an episode ends before that world says that the task is over: given up, or out of budget."""
+
 
 class Term:
     """The tool's reward."""
@@ -18,4 +21,5 @@ class Term:
 
     def __call__(self, moment: Moment) -> float:
         """The reward of the turn."""
-        return sum(result.reward for result in moment.new)
+        left = moment.ending not in (None, "done", "infrastructure")
+        return sum(result.reward for result in moment.new) + (self._options.unfinished if left else 0.0)
