@@ -262,6 +262,8 @@ class Worker:
                 try:
                     self._group.rmdir()
                     break
+                except FileNotFoundError:  # forgotten before
+                    break
                 except OSError:
                     time.sleep(0.1)
 
