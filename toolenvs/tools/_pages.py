@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from toolenvs import web
 from toolenvs.errors import ToolError, WebError
@@ -88,6 +88,26 @@ class Site:
 
     async def close(self) -> None:
         """Nothing: the process shares the site and closes it when it exits."""
+
+
+class Reader:
+    """One episode's browser, for a session of a tool that reads one address a call."""
+
+    def __init__(self, options: Any, browser: Browser) -> None:
+        self._options = options
+        self._browser = browser
+
+    async def fork(self) -> Self:
+        """A copy of the browser as it is.
+
+        Raises:
+            ForkError: it cannot be copied.
+        """
+        return type(self)(self._options, self._browser.fork())
+
+    async def close(self) -> None:
+        """End the browser."""
+        await self._browser.aclose()
 
 
 async def opened(browser: Browser, url: str) -> Page:

@@ -10,6 +10,8 @@ from toolenvs import web
 from toolenvs.errors import ConfigError, ToolError, WebError, did_you_mean
 from toolenvs.schema import at_least
 from toolenvs.tasks.task import Task
+from toolenvs.tools import _actions
+from toolenvs.tools._pages import Site, SiteOptions
 from toolenvs.tools.base import ToolResult
 from toolenvs.web.browser import Browser
 from toolenvs.web.page import Page
@@ -50,17 +52,13 @@ _NEEDED: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(SiteOptions):
     """The keys of `[tools.browse]`."""
 
     site: str = "sites/python3-doc"
-    """A recorded site, "sites/NAME" or its file; "live" for the live web, as far as `allow` goes."""
+    """As in `SiteOptions`."""
     home: str = ""
     """Where `open` without an address leads; "" for where the site begins."""
-    allow: tuple[str, ...] = ()
-    """Live web: hosts that are opened, as `toolenvs.web.guard.Policy` reads them."""
-    deny: tuple[str, ...] = ()
-    """Live web: what is not opened though it is allowed, such as where the answers are published."""
     backend: Literal["text", "chromium"] = "text"
     """Whether pages are read as they are, or in a real browser that runs their scripts."""
     actions: tuple[str, ...] = ("search", "open", "click", "find", "view", "back")
@@ -73,12 +71,6 @@ class Options:
     """Pages that a search lists."""
     max_pages: int = 500
     """Pages, and states of pages, of an episode."""
-    max_total_bytes: int = 64_000_000
-    """Live web: bytes that an episode may load."""
-    timeout_s: float = 10.0
-    """Live web: wall-clock deadline of a call."""
-    pace_s: float = 1.0
-    """Live web: least time between two requests to one host."""
     description: str = (
         "Reads web pages. A page is shown as numbered lines L0, L1, ...; [n†text] is a link and [n‡...] a field of "
         "number n; the first line names the page's cursor, [n], under which it can be had again."
@@ -86,10 +78,9 @@ class Options:
     """Shown to models that choose functions by their schema."""
 
     def __post_init__(self) -> None:
+        SiteOptions.__post_init__(self)
         at_least(1, max_view_chars=self.max_view_chars, max_hits=self.max_hits, max_results=self.max_results)
-        at_least(1, max_pages=self.max_pages, max_total_bytes=self.max_total_bytes)
-        at_least(0.001, timeout_s=self.timeout_s)
-        at_least(0, pace_s=self.pace_s)
+        at_least(1, max_pages=self.max_pages)
         if not self.actions:
             raise ConfigError("actions is empty: name what may be done, such as ['search', 'open']")
         for action in self.actions:
@@ -97,7 +88,7 @@ class Options:
                 raise ConfigError(f"no action {action!r}; {did_you_mean(action, _ACTIONS)}")
 
 
-class Tool:
+class Tool(Site):
     """A site that all episodes of this process share; each has a browser of its own."""
 
     name: ClassVar[str] = "browse"
@@ -105,14 +96,7 @@ class Tool:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.description = options.description
-        taken = {name for action in options.actions for name in _ACTIONS[action]}
-        arguments = {name: {**kind, "description": told} for name, (kind, told) in _ARGUMENTS.items() if name in taken}
-        action = {"type": "string", "enum": list(options.actions), "description": "What to do."}
-        self.parameters: Mapping[str, Any] = {
-            "type": "object",
-            "properties": {"action": action, **arguments},
-            "required": ["action"],
-        }
+        self.parameters: Mapping[str, Any] = _actions.parameters(options.actions, _ACTIONS, _ARGUMENTS)
 
     def source(self) -> Source:
         """The site.
@@ -148,18 +132,6 @@ class Tool:
         wanted = f"sites/world:{asked[0]}:{asked[1]}" + ("" if wanted_seed is None else f":injected:{wanted_seed}")
         return f"site = {self.options.site!r} is not the world of the tasks; set it to {wanted!r}"
 
-    async def check(self) -> None:
-        """Open where an episode begins, if the site says where.
-
-        Raises:
-            InfrastructureError: the site or the browser does not work here.
-        """
-        async with self.browser() as browser:
-            if browser.source.home and not browser.source.live:
-                page = await browser.aopen()
-                if page.status != "ok":
-                    raise WebError(f"the site {self.options.site!r} does not open at its beginning: {page.text}")
-
     async def open(self, task: Task, *, seed: int, progress: float) -> "Session":
         """A session: a browser that has seen nothing yet.
 
@@ -175,9 +147,6 @@ class Tool:
                 "make its questions again, by `toolenvs site questions`"
             )
         return Session(self.options, browser)
-
-    async def close(self) -> None:
-        """Nothing: the process shares the site and closes it when it exits."""
 
 
 class Session:
@@ -195,13 +164,7 @@ class Session:
             WebError: the site or the browser failed.
         """
         started_s = time.perf_counter()
-        given = {name: value for name, value in arguments.items() if value is not None}
-        action = given.pop("action", None)
-        if action not in self._options.actions:
-            known = ", ".join(self._options.actions)
-            raise ToolError(
-                f"the argument 'action' must be one of {known}" + (f", not {action!r:.40}" if action else "")
-            )
+        action, given = _actions.split(arguments, self._options.actions)
         page = await self._do(action, _read(action, given))
         data = {
             "action": action, "url": page.url, "cursor": page.cursor, "http_status": page.http_status,
@@ -243,9 +206,7 @@ def _read(action: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a call, checked; numbers may be written as texts, "L12" too."""
     read: dict[str, Any] = {}
     for name, value in given.items():
-        if name not in _ACTIONS[action]:
-            takes = ", ".join(repr(one) for one in _ACTIONS[action]) or "no further argument"
-            raise ToolError(f"{action} takes {takes}, not {name!r:.40}")
+        _actions.must_take(action, name, _ACTIONS[action])
         if _ARGUMENTS[name][0] is _NUMBER:
             number = _LINE.fullmatch(value.strip()) if isinstance(value, str) else None
             if number is not None and len(number[1]) < 10:

@@ -16,6 +16,7 @@ from toolenvs.errors import ConfigError, ForkError, MissingExtraError, TaskError
 from toolenvs.per_process import PerProcess
 from toolenvs.schema import at_least
 from toolenvs.tasks.task import Task
+from toolenvs.tools import _actions
 from toolenvs.tools.base import ToolResult
 from toolenvs.web.chromium import miniwob
 from toolenvs.web.chromium.engine import Engine, shared
@@ -166,14 +167,7 @@ class Tool:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.description = options.description
-        taken = {name for action in options.actions for name in _ACTIONS[action]}
-        arguments = {name: {**kind, "description": told} for name, (kind, told) in _ARGUMENTS.items() if name in taken}
-        action = {"type": "string", "enum": list(options.actions), "description": "What to do."}
-        self.parameters: Mapping[str, Any] = {
-            "type": "object",
-            "properties": {"action": action, **arguments},
-            "required": ["action"],
-        }
+        self.parameters: Mapping[str, Any] = _actions.parameters(options.actions, _ACTIONS, _ARGUMENTS)
 
     def _shared_pages(self) -> Pages:
         key = (self.options.step_s, self.options.timeout_s)
@@ -287,16 +281,10 @@ class Session:
 
 def _read(arguments: Mapping[str, Any], actions: tuple[str, ...]) -> tuple[str, list[Any]]:
     """The action of a call and what `MiniWob.act` takes for it, checked."""
-    given = {name: value for name, value in arguments.items() if value is not None}
-    action = given.pop("action", None)
-    if not isinstance(action, str) or action not in actions:
-        known = ", ".join(actions)
-        raise ToolError(f"the argument 'action' must be one of {known}" + (f", not {action!r:.40}" if action else ""))
+    action, given = _actions.split(arguments, actions)
     wanted = _ACTIONS[action]
     for name in given:
-        if name not in wanted:
-            takes = ", ".join(map(repr, wanted)) or "no further argument"
-            raise ToolError(f"{action} takes {takes}, not {name!r:.40}")
+        _actions.must_take(action, name, wanted)
     values: list[Any] = []
     for name in wanted:
         if name not in given:

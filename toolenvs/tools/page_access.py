@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 
 from toolenvs.schema import at_least
 from toolenvs.tasks.task import Task
-from toolenvs.tools._pages import Site, SiteOptions, address, linked, opened
+from toolenvs.tools._pages import Reader, Site, SiteOptions, address, linked, opened
 from toolenvs.tools.base import Piece, ToolResult
-from toolenvs.web.browser import Browser
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,12 +56,8 @@ class Tool(Site):
         return Session(self.options, self.browser())
 
 
-class Session:
+class Session(Reader):
     """One episode's browser."""
-
-    def __init__(self, options: Options, browser: Browser) -> None:
-        self._options = options
-        self._browser = browser
 
     async def call(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Read a page.
@@ -94,15 +89,3 @@ class Session:
     def _piece(self, number: int, text: str) -> Piece:
         heading, kept = self._options.heading.replace("{number}", str(number)), self._options.kept_chars
         return Piece(heading + text, heading + text[:kept] + "..." if len(text) > kept else None)
-
-    async def fork(self) -> "Session":
-        """A copy of the browser as it is.
-
-        Raises:
-            ForkError: it cannot be copied.
-        """
-        return Session(self._options, self._browser.fork())
-
-    async def close(self) -> None:
-        """End the browser."""
-        await self._browser.aclose()

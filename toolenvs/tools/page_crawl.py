@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from toolenvs.schema import at_least
 from toolenvs.tasks.task import Task
-from toolenvs.tools._pages import Site, SiteOptions, address, known_as, opened, plain
+from toolenvs.tools._pages import Reader, Site, SiteOptions, address, known_as, opened, plain
 from toolenvs.tools.base import ToolResult, ToolSession
 from toolenvs.tools.page_search import Session as SearchSession
 from toolenvs.web.browser import Browser
@@ -60,12 +60,11 @@ class Tool(Site):
         return Session(self.options, self.browser())
 
 
-class Session:
+class Session(Reader):
     """One episode's browser."""
 
     def __init__(self, options: Options, browser: Browser) -> None:
-        self._options = options
-        self._browser = browser
+        super().__init__(options, browser)
         self.sessions: Mapping[str, ToolSession] = {}
 
     async def call(self, arguments: Mapping[str, Any]) -> ToolResult:
@@ -90,18 +89,6 @@ class Session:
         shown = texts.get(page.url) or texts.get(known_as(url), "")  # a redirect may have led elsewhere
         text = window(said, shown, options)
         return ToolResult(text=text, data=data, seconds=time.perf_counter() - started_s)
-
-    async def fork(self) -> "Session":
-        """A copy of the browser as it is.
-
-        Raises:
-            ForkError: it cannot be copied.
-        """
-        return Session(self._options, self._browser.fork())
-
-    async def close(self) -> None:
-        """End the browser."""
-        await self._browser.aclose()
 
 
 def window(text: str, shown: str, options: Options) -> str:
