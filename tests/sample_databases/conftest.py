@@ -11,9 +11,9 @@ from toolenvs import sample_databases
 INDEX = Path(__file__).parent / "data" / "Packages"
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Not the user's, so that what a builder did before counts for nothing."""
+    """Not the user's, so that what a builder did before counts for nothing; the user's again for tests elsewhere."""
     folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder))
