@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo search-demo sql-demo test test-vllm lint types bench clean
+.PHONY: demo search-demo sql-demo test test-heavy test-vllm lint types bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python baselines/demo.py --output runs/demo
@@ -22,6 +22,10 @@ ALONE := tests/sandbox/test_leftovers.py tests/sandbox/test_costs.py
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest $(ALONE)
 	$(BIN)/python -m pytest -n 2 --dist loadgroup $(addprefix --ignore ,$(ALONE))
+
+# Several processes that train, other frameworks: what would make `make test` too long.
+test-heavy: $(VENV)/.installed
+	$(BIN)/python -m pytest -m heavy
 
 # vLLM wants other versions of transformers than the rest, so it has an environment of its own, kept for the next time:
 # 3.5 GB, 100 s of CPU time to install.
