@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolenvs.errors import ConfigError
-from toolenvs.rollout import Trajectory, collect
+from toolenvs.rollout import Trajectory
 from toolenvs.tokens import Mask
 from toolenvs.train import advantages, filters
 from toolenvs.train.batching import Batch, pad
@@ -97,15 +97,11 @@ def roll_out(args: Args, run: Run, step: int) -> tuple[list[Trajectory], filters
     groups: filters.Groups = []
     for batch in range(args.generation_batches):
         tasks = [run.env.tasks[index] for index in run.sampler.take(args.generation_prompts or args.prompts)]
-        episodes = run.runner.run(
-            collect(
-                run.env,
-                run.agent,
-                tasks,
-                n=args.samples,
-                seed=int(np.random.SeedSequence([args.seed, step, batch]).generate_state(1)[0]),
-                progress=step / args.steps,
-            )
+        episodes = run.collect(
+            tasks,
+            n=args.samples,
+            seed=int(np.random.SeedSequence([args.seed, step, batch]).generate_state(1)[0]),
+            progress=step / args.steps,
         )
         trajectories += episodes
         groups += filters.select(args.filter, episodes, args.filter_share)

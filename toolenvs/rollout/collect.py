@@ -29,6 +29,7 @@ async def collect(
     retries: int = 1,
     progress: float = 0.0,
     on_trajectory: Callable[[Trajectory], None] | None = None,
+    part: range | None = None,
 ) -> list[Trajectory]:
     """`n` episodes of every task.
 
@@ -42,6 +43,8 @@ async def collect(
         retries: how often an episode that infrastructure ended is run again, from its beginning.
         progress: how far training has come, 0 to 1.
         on_trajectory: told of each trajectory as it ends.
+        part: which of the tasks to run, by their places; their episodes are the same as where all of them are run.
+            None for all.
 
     Returns:
         The trajectories, task by task; those that infrastructure ended to the last are among them (`failed`).
@@ -69,8 +72,9 @@ async def collect(
                 on_trajectory(trajectory)
             return trajectory
 
+    part = range(len(tasks)) if part is None else part
     async with asyncio.TaskGroup() as running:
-        jobs = [running.create_task(one(index)) for index in range(len(tasks) * n)]
+        jobs = [running.create_task(one(index)) for place in part for index in range(place * n, (place + 1) * n)]
     return [job.result() for job in jobs]
 
 

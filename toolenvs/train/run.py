@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import copy
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +22,8 @@ from tqdm import tqdm
 
 from toolenvs import blueprint
 from toolenvs.agents.engine import Engine, EngineAgent, Sampling
-from toolenvs.rollout import Trajectory, TrajectoryWriter
+from toolenvs.rollout import Trajectory, TrajectoryWriter, collect
+from toolenvs.tasks.task import Task
 from toolenvs.train import checkpoint, lora
 from toolenvs.train.engines.opening import TRANSFORMERS, open_for
 from toolenvs.train.engines.sync import push
@@ -212,6 +213,15 @@ class Run(contextlib.AbstractContextManager["Run"]):
                 self.push(step - 1)
             yield step
         self._finish()
+
+    def collect(self, tasks: Sequence[Task], **options: Any) -> list[Trajectory]:
+        """Episodes of these tasks, acted by the policy as it is.
+
+        Args:
+            tasks: of the training environment.
+            options: of `toolenvs.rollout.collect`, such as `n`, `seed` and `progress`.
+        """
+        return self.runner.run(collect(self.env, self.agent, tasks, **options))
 
     def rolled_out(self) -> None:
         """The rollout of this step is over; what follows is counted as its update."""
