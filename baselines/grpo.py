@@ -37,7 +37,6 @@ from toolenvs.train.credit import CreditSettings, assign_credit
 from toolenvs.train.recipe import parse
 from toolenvs.train.run import Run, RunSettings
 from toolenvs.train.trajectories import sequences_of_groups, summary
-from toolenvs.train.update import rescore, shape_rewards, update
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,20 +70,10 @@ def main(args: Args) -> dict[str, float]:
             line = {**summary(trajectories), "groups": float(len(groups))}
             if groups:
                 batch = make_batch(args, run, groups)
-                old_logprobs = rescore(args, run.model, batch) if args.recompute_logprobs else batch.logprobs
-                batch, shaped = shape_rewards(args, run.reference, batch, old_logprobs)
+                old_logprobs = run.updater.rescore(batch) if args.recompute_logprobs else batch.logprobs
+                batch, shaped = run.updater.shape_rewards(batch, old_logprobs)
                 credit = assign_credit(args, batch)
-                line |= update(
-                    args,
-                    run.model,
-                    run.reference,
-                    run.optimizers,
-                    batch,
-                    old_logprobs,
-                    credit.advantages,
-                    step,
-                    run.proximal,
-                )
+                line |= run.updater.update(batch, old_logprobs, credit.advantages, step)
                 line |= shaped
                 run.push(step)
             run.report(step, line, trajectories)
@@ -116,7 +105,7 @@ def make_batch(args: Args, run: Run, groups: filters.Groups) -> Batch:
     if args.mask_observations:
         return batch
     batch = expose_observations(batch)
-    return replace(batch, logprobs=rescore(args, run.model, batch))
+    return replace(batch, logprobs=run.updater.rescore(batch))
 
 
 def expose_observations(batch: Batch) -> Batch:

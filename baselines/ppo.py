@@ -25,7 +25,6 @@ from toolenvs.train.critic import Critic, estimate_values, update_critic
 from toolenvs.train.recipe import parse
 from toolenvs.train.run import Run
 from toolenvs.train.trajectories import summary
-from toolenvs.train.update import rescore, shape_rewards, update
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +69,8 @@ def main(args: Args) -> dict[str, float]:
             line = {**summary(trajectories), "groups": float(len(groups))}
             if groups:
                 batch = make_batch(args, run, groups)
-                old_logprobs = rescore(args, run.model, batch) if args.recompute_logprobs else batch.logprobs
-                batch, shaped = shape_rewards(args, run.reference, batch, old_logprobs)
+                old_logprobs = run.updater.rescore(batch) if args.recompute_logprobs else batch.logprobs
+                batch, shaped = run.updater.shape_rewards(batch, old_logprobs)
                 values = estimate_values(critic, batch, args.micro_batch_tokens)
                 credit = assign_credit(args, batch, values)
                 line |= update_critic(
@@ -87,17 +86,7 @@ def main(args: Args) -> dict[str, float]:
                     seed=(args.seed, step, 1),
                 )
                 if step > args.critic_warmup_steps:
-                    line |= update(
-                        args,
-                        run.model,
-                        run.reference,
-                        run.optimizers,
-                        batch,
-                        old_logprobs,
-                        credit.advantages,
-                        step,
-                        run.proximal,
-                    )
+                    line |= run.updater.update(batch, old_logprobs, credit.advantages, step)
                     run.push(step)
                 line |= shaped
             run.report(step, line, trajectories)

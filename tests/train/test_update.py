@@ -10,7 +10,7 @@ import torch
 
 from toolenvs.train.batching import TokenSequence, pad
 from toolenvs.train.ewma import Ewma
-from toolenvs.train.update import UpdateSettings, rescore, shape_rewards, update
+from toolenvs.train.update import Updater, UpdateSettings, rescore
 
 LOW, HIGH = 0.2, 0.28
 
@@ -51,9 +51,10 @@ def case(model, sequences):
 
 def gradients(model, batch, old, advantages, *, reference=None, proximal=None, **settings):
     taken = Gradients(model)
-    numbers = update(
-        UpdateSettings(**settings), model, reference, taken, batch, old, advantages, step=1, proximal=proximal
+    updater = Updater(
+        settings=UpdateSettings(**settings), model=model, optimizers=taken, reference=reference, proximal=proximal
     )
+    numbers = updater.update(batch, old, advantages, step=1)
     return taken.taken, numbers
 
 
@@ -209,7 +210,8 @@ def test_the_divergence_as_a_cost_is_taken_from_each_token_s_reward(case):
     model, batch, old, _ = case
     settings = UpdateSettings(kl_coef=0.1, kl_form="k1", kl_place="reward")
     reference = perturbed(model)
-    shaped, added = shape_rewards(settings, reference, batch, old)
+    updater = Updater(settings=settings, model=model, optimizers=None, reference=reference)
+    shaped, added = updater.shape_rewards(batch, old)
     total = 0.0
     for row in range(9):
         length = int(batch.lengths[row])
@@ -229,7 +231,8 @@ def test_the_overlong_fine_grows_over_the_cache_and_stands_on_the_last_policy_to
     mask = [0, 0, *([1] * (length - 1)), 0, 0, 1, 2, 0]
     sequences = [TokenSequence.of(np.ones(len(mask)), mask), TokenSequence.of([1, 1], [0, 1])]
     settings = UpdateSettings(overlong_cache_tokens=4, overlong_max_tokens=10, overlong_factor=0.5)
-    shaped, added = shape_rewards(settings, None, pad(sequences), torch.zeros(2, len(mask)))
+    updater = Updater(settings=settings, model=None, optimizers=None)
+    shaped, added = updater.shape_rewards(pad(sequences), torch.zeros(2, len(mask)))
     expected = torch.zeros(2, len(mask))
     expected[0, length + 3] = 0.5 * fine
     torch.testing.assert_close(shaped.rewards, expected)

@@ -36,7 +36,7 @@ from toolenvs.train.plots import learning_curve
 from toolenvs.train.policy import MADE_HERE, load_policy, save_policy
 from toolenvs.train.policy_losses import needs
 from toolenvs.train.sampler import TaskSampler
-from toolenvs.train.update import UpdateSettings
+from toolenvs.train.update import Updater, UpdateSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,8 +140,7 @@ class Run(contextlib.AbstractContextManager["Run"]):
         model.to(self.device)
         self.initial: Any = model if settings.adapter == "none" else copy.deepcopy(model)
         """The policy without adapters, as it was loaded where it has some: what a critic is made from."""
-        self.reference: Any = copy.deepcopy(model).requires_grad_(False) if settings.needs_reference else None
-        """What the divergence is from, or None."""
+        reference = copy.deepcopy(model).requires_grad_(False) if settings.needs_reference else None
         if settings.adapter != "none":
             torch.manual_seed(settings.seed)  # adapters begin at random, and dropout goes on from there
         self.model: Any = lora.attach(
@@ -169,10 +168,17 @@ class Run(contextlib.AbstractContextManager["Run"]):
         self.sampler = TaskSampler(len(self.env.tasks), settings.seed)
         self.parts: dict[str, checkpoint.Stateful] = {}
         """What else a checkpoint holds; filled before `steps`."""
-        self.proximal: Ewma | None = None
-        """Of the loss `ppo_ewma`, else None."""
+        proximal = None
         if "prox_logprobs" in needs(settings.policy_loss):
-            self.proximal = self.parts["proximal"] = Ewma(self.model, settings.ewma_decay)
+            proximal = self.parts["proximal"] = Ewma(self.model, settings.ewma_decay)
+        self.updater = Updater(
+            settings=settings,
+            model=self.model,
+            optimizers=self.optimizers,
+            reference=reference,
+            proximal=proximal,
+        )
+        """The policy's update."""
         self.runner = asyncio.Runner()
         self._metrics: MetricsWriter | None = None
         self._bar: Any = None

@@ -104,154 +104,149 @@ def rescore(settings: UpdateSettings, model: Any, batch: Batch) -> Tensor:
     return rescored
 
 
-def shape_rewards(
-    settings: UpdateSettings, reference: Any, batch: Batch, old_logprobs: Tensor
-) -> tuple[Batch, dict[str, float]]:
-    """The batch with what training adds to its rewards: the overlong fine, and the divergence as a cost.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Updater:
+    """A policy with all that its update reads: what a run makes once, and a script asks for each step's update."""
 
-    Returns:
-        The batch, and what was added, by name: means over episodes of `overlong`, over tokens of `kl`.
-    """
-    rewards, added = batch.rewards, {}
-    if settings.overlong_cache_tokens:
-        fine = overlong_penalty(
-            batch.mask,
-            max_tokens=settings.overlong_max_tokens,
-            cache_tokens=settings.overlong_cache_tokens,
-            factor=settings.overlong_factor,
-        )
-        rewards = rewards + fine
-        added["overlong"] = float(fine.sum()) / len(batch)
-    if reference is not None and settings.kl_place == "reward":
-        anchor = rescore(settings, reference, batch)
-        kl = kl_per_token(old_logprobs, anchor, batch.mask, settings.kl_form)
-        rewards = rewards - settings.kl_coef * kl
-        added["kl"] = float(kl.sum()) / Denominator.of(batch.mask).tokens
-    return replace(batch, rewards=rewards), added
+    settings: UpdateSettings
+    """Of the run."""
+    model: Any
+    """The policy in training."""
+    optimizers: Optimizers
+    """Of the policy."""
+    reference: Any = None
+    """The policy that the divergence is from, or None."""
+    proximal: Ewma | None = None
+    """Of the loss `ppo_ewma`, else None."""
 
+    def rescore(self, batch: Batch) -> Tensor:
+        """Log-probabilities [B, T] of a rollout's tokens under the policy as it is."""
+        return rescore(self.settings, self.model, batch)
 
-def update(
-    settings: UpdateSettings,
-    model: Any,
-    reference: Any,
-    optimizers: Optimizers,
-    batch: Batch,
-    old_logprobs: Tensor,
-    advantages: Tensor,
-    step: int,
-    proximal: Ewma | None = None,
-) -> dict[str, float]:
-    """All passes over the batch; returns what the updates looked like, token means over the batch.
+    def shape_rewards(self, batch: Batch, old_logprobs: Tensor) -> tuple[Batch, dict[str, float]]:
+        """The batch with what training adds to its rewards: the overlong fine, and the divergence as a cost.
 
-    Args:
-        settings: of the run.
-        model: the policy.
-        reference: the policy that the divergence is from, or None.
-        optimizers: of the policy.
-        batch: the rollout; its `logprobs` are the engine's.
-        old_logprobs: of the policy before the first update, [B, T]; the engine's or `rescore`'s.
-        advantages: [B, T].
-        step: of the run, for the order of the mini-batches.
-        proximal: of `ppo_ewma`.
-    """
-    weights = None
-    if settings.recompute_logprobs and settings.correction_cap:
-        weights = sampling_correction(
-            old_logprobs,
-            batch.logprobs,
-            batch.mask,
-            cap=settings.correction_cap,
-            form=settings.correction,
-            reject=settings.correction_reject,
-            window=settings.correction_window,
-        )
-    if settings.overlong_filter:
-        batch = replace(batch, mask=without_overlong(batch.mask, batch.cut_short))
-    sums = dict.fromkeys(("loss", "entropy", "kl", "clipped", "ratio", "gradient_norm"), 0.0)
-    if not (batch.mask == Mask.POLICY).any():
-        return sums
-    whole = Denominator.of(batch.mask)
-    rng = np.random.default_rng([settings.seed, step])
-    for _ in range(settings.epochs):
-        order = torch.from_numpy(rng.permutation(len(batch))).to(batch.ids.device)
-        mini_batches = order.chunk(min(settings.mini_batches, len(batch)))
-        for mini_batch in mini_batches:
-            if not (batch.mask[mini_batch] == Mask.POLICY).any():
-                continue
-            loss, passed = _backward(
-                settings, model, reference, batch, old_logprobs, advantages, weights, mini_batch, proximal
+        Returns:
+            The batch, and what was added, by name: means over episodes of `overlong`, over tokens of `kl`.
+        """
+        settings, rewards = self.settings, batch.rewards
+        added: dict[str, float] = {}
+        if settings.overlong_cache_tokens:
+            fine = overlong_penalty(
+                batch.mask,
+                max_tokens=settings.overlong_max_tokens,
+                cache_tokens=settings.overlong_cache_tokens,
+                factor=settings.overlong_factor,
             )
-            for name, value in passed.items():
-                sums[name] += value / whole.tokens / settings.epochs
-            sums["loss"] += loss / len(mini_batches) / settings.epochs
-            sums["gradient_norm"] += optimizers.step() / len(mini_batches) / settings.epochs
-            if proximal is not None:
-                proximal.update(model)
-    return sums
+            rewards = rewards + fine
+            added["overlong"] = float(fine.sum()) / len(batch)
+        if self.reference is not None and settings.kl_place == "reward":
+            anchor = rescore(settings, self.reference, batch)
+            kl = kl_per_token(old_logprobs, anchor, batch.mask, settings.kl_form)
+            rewards = rewards - settings.kl_coef * kl
+            added["kl"] = float(kl.sum()) / Denominator.of(batch.mask).tokens
+        return replace(batch, rewards=rewards), added
 
+    def update(self, batch: Batch, old_logprobs: Tensor, advantages: Tensor, step: int) -> dict[str, float]:
+        """All passes over the batch; returns what the updates looked like, token means over the batch.
 
-def _backward(
-    settings: UpdateSettings,
-    model: Any,
-    reference: Any,
-    batch: Batch,
-    old_logprobs: Tensor,
-    advantages: Tensor,
-    weights: Tensor | None,
-    mini_batch: Tensor,
-    proximal: Ewma | None,
-) -> tuple[float, dict[str, float]]:
-    """Leave a mini-batch's gradient in the model; returns its loss, and sums over its tokens by name."""
-    total, sums = 0.0, dict.fromkeys(("entropy", "kl", "clipped", "ratio"), 0.0)
-    mask = batch.mask[mini_batch]
-    denominator = Denominator.of(mask)
-    right = Denominator.of(positive) if (positive := _positive(batch, mini_batch)).eq(Mask.POLICY).any() else None
-    available: dict[str, Any] = {
-        "clip_low": settings.clip_low,
-        "clip_high": settings.clip_high,
-        "dual_clip": settings.dual_clip or None,
-        "m2_limit": settings.m2_limit,
-        "kl_coef": settings.kl_coef,
-        "kl_form": settings.kl_form,
-    }
-    wanted = policy_losses.needs(settings.policy_loss)
-    if "statistics" in wanted:
-        rows = batch.rows(mini_batch)
-        width = rows.ids.shape[1]
-        tensors = (rescore(settings, model, rows), old_logprobs[mini_batch, :width], advantages[mini_batch, :width])
-        available["statistics"] = policy_losses.prepare(settings.policy_loss, *tensors, rows.mask, **available)
-    for members in micro_batches(batch.lengths[mini_batch].tolist(), settings.micro_batch_tokens):
-        index = mini_batch[torch.tensor(members, device=mini_batch.device)]
-        part = batch.rows(index)
-        width = part.ids.shape[1]
-        scores = score(model, part, temperature=settings.temperature, entropy_gradient=bool(settings.entropy_coef))
-        if "prox_logprobs" in wanted and proximal is not None:
-            available["prox_logprobs"] = rescore(settings, proximal.model, part)
-        surrogate = policy_losses.policy_loss(
-            settings.policy_loss,
-            scores.logprobs,
-            old_logprobs[index, :width],
-            advantages[index, :width],
-            part.mask,
-            **available,
-        )
-        per_token = surrogate.loss if weights is None else surrogate.loss * weights[index, :width]
-        if settings.kl_coef and settings.kl_place == "loss" and "kl_coef" not in wanted:
-            anchor = old_logprobs[index, :width] if reference is None else rescore(settings, reference, part)
-            kl = kl_per_token(scores.logprobs, anchor, part.mask, settings.kl_form)
-            per_token = per_token + settings.kl_coef * kl
-            sums["kl"] += float(kl.detach().sum())
-        if settings.entropy_coef:
-            per_token = per_token - settings.entropy_coef * scores.entropy
-        loss = aggregate(per_token, part.mask, settings.aggregation, denominator, settings.constant_tokens)
-        if settings.lm_coef and right is not None:
-            loss = loss + settings.lm_coef * token_mean(-scores.logprobs, _positive(batch, index)[:, :width], right)
-        loss.backward()  # type: ignore[no-untyped-call]
-        total += float(loss.detach())
-        sums["entropy"] += float(scores.entropy.detach().sum())
-        sums["clipped"] += float(surrogate.clipped.sum())
-        sums["ratio"] += float(surrogate.ratio.sum())
-    return total, sums
+        Args:
+            batch: the rollout; its `logprobs` are the engine's.
+            old_logprobs: of the policy before the first update, [B, T]; the engine's or `rescore`'s.
+            advantages: [B, T].
+            step: of the run, for the order of the mini-batches.
+        """
+        settings = self.settings
+        weights: Tensor | None = None
+        if settings.recompute_logprobs and settings.correction_cap:
+            weights = sampling_correction(
+                old_logprobs,
+                batch.logprobs,
+                batch.mask,
+                cap=settings.correction_cap,
+                form=settings.correction,
+                reject=settings.correction_reject,
+                window=settings.correction_window,
+            )
+        if settings.overlong_filter:
+            batch = replace(batch, mask=without_overlong(batch.mask, batch.cut_short))
+        sums = dict.fromkeys(("loss", "entropy", "kl", "clipped", "ratio", "gradient_norm"), 0.0)
+        if not (batch.mask == Mask.POLICY).any():
+            return sums
+        whole = Denominator.of(batch.mask)
+        rng = np.random.default_rng([settings.seed, step])
+        for _ in range(settings.epochs):
+            order = torch.from_numpy(rng.permutation(len(batch))).to(batch.ids.device)
+            mini_batches = order.chunk(min(settings.mini_batches, len(batch)))
+            for mini_batch in mini_batches:
+                if not (batch.mask[mini_batch] == Mask.POLICY).any():
+                    continue
+                loss, passed = self._backward(batch, old_logprobs, advantages, weights, mini_batch)
+                for name, value in passed.items():
+                    sums[name] += value / whole.tokens / settings.epochs
+                sums["loss"] += loss / len(mini_batches) / settings.epochs
+                sums["gradient_norm"] += self.optimizers.step() / len(mini_batches) / settings.epochs
+                if self.proximal is not None:
+                    self.proximal.update(self.model)
+        return sums
+
+    def _backward(
+        self, batch: Batch, old_logprobs: Tensor, advantages: Tensor, weights: Tensor | None, mini_batch: Tensor
+    ) -> tuple[float, dict[str, float]]:
+        """Leave a mini-batch's gradient in the model; returns its loss, and sums over its tokens by name."""
+        settings, model = self.settings, self.model
+        total, sums = 0.0, dict.fromkeys(("entropy", "kl", "clipped", "ratio"), 0.0)
+        mask = batch.mask[mini_batch]
+        denominator = Denominator.of(mask)
+        right = Denominator.of(positive) if (positive := _positive(batch, mini_batch)).eq(Mask.POLICY).any() else None
+        available: dict[str, Any] = {
+            "clip_low": settings.clip_low,
+            "clip_high": settings.clip_high,
+            "dual_clip": settings.dual_clip or None,
+            "m2_limit": settings.m2_limit,
+            "kl_coef": settings.kl_coef,
+            "kl_form": settings.kl_form,
+        }
+        wanted = policy_losses.needs(settings.policy_loss)
+        if "statistics" in wanted:
+            rows = batch.rows(mini_batch)
+            width = rows.ids.shape[1]
+            tensors = (rescore(settings, model, rows), old_logprobs[mini_batch, :width], advantages[mini_batch, :width])
+            available["statistics"] = policy_losses.prepare(settings.policy_loss, *tensors, rows.mask, **available)
+        for members in micro_batches(batch.lengths[mini_batch].tolist(), settings.micro_batch_tokens):
+            index = mini_batch[torch.tensor(members, device=mini_batch.device)]
+            part = batch.rows(index)
+            width = part.ids.shape[1]
+            scores = score(model, part, temperature=settings.temperature, entropy_gradient=bool(settings.entropy_coef))
+            if "prox_logprobs" in wanted and self.proximal is not None:
+                available["prox_logprobs"] = rescore(settings, self.proximal.model, part)
+            surrogate = policy_losses.policy_loss(
+                settings.policy_loss,
+                scores.logprobs,
+                old_logprobs[index, :width],
+                advantages[index, :width],
+                part.mask,
+                **available,
+            )
+            per_token = surrogate.loss if weights is None else surrogate.loss * weights[index, :width]
+            if settings.kl_coef and settings.kl_place == "loss" and "kl_coef" not in wanted:
+                anchor = (
+                    old_logprobs[index, :width] if self.reference is None else rescore(settings, self.reference, part)
+                )
+                kl = kl_per_token(scores.logprobs, anchor, part.mask, settings.kl_form)
+                per_token = per_token + settings.kl_coef * kl
+                sums["kl"] += float(kl.detach().sum())
+            if settings.entropy_coef:
+                per_token = per_token - settings.entropy_coef * scores.entropy
+            loss = aggregate(per_token, part.mask, settings.aggregation, denominator, settings.constant_tokens)
+            if settings.lm_coef and right is not None:
+                loss = loss + settings.lm_coef * token_mean(-scores.logprobs, _positive(batch, index)[:, :width], right)
+            loss.backward()  # type: ignore[no-untyped-call]
+            total += float(loss.detach())
+            sums["entropy"] += float(scores.entropy.detach().sum())
+            sums["clipped"] += float(surrogate.clipped.sum())
+            sums["ratio"] += float(surrogate.ratio.sum())
+        return total, sums
 
 
 def _positive(batch: Batch, index: Tensor) -> Tensor:
