@@ -85,13 +85,14 @@ def roll_out(args: Args, run: Run, step: int) -> tuple[list[Trajectory], filters
     trajectories: list[Trajectory] = []
     groups: filters.Groups = []
     for batch in range(args.generation_batches):
-        tasks = [run.env.tasks[index] for index in run.sampler.take(args.generation_prompts or args.prompts)]
+        tasks = run.experience.tasks(args.generation_prompts or args.prompts, n=args.samples, step=step, batch=batch)
         episodes = run.collect(
             tasks,
             n=args.samples,
             seed=int(np.random.SeedSequence([args.seed, step, batch]).generate_state(1)[0]),
             progress=step / args.steps,
         )
+        run.experience.observe(episodes)
         trajectories += episodes
         groups += filters.select(args.filter, episodes, args.filter_share)
         if len(groups) >= args.prompts:

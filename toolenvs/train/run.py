@@ -30,17 +30,17 @@ from toolenvs.train.engines.sync import push
 from toolenvs.train.engines.transformers import TransformersEngine
 from toolenvs.train.evaluate import evaluate
 from toolenvs.train.ewma import Ewma
+from toolenvs.train.experience import Experience, ExperienceSettings
 from toolenvs.train.metrics import MetricsWriter
 from toolenvs.train.optim import Optimizers
 from toolenvs.train.plots import learning_curve
 from toolenvs.train.policy import MADE_HERE, load_policy, save_policy
 from toolenvs.train.policy_losses import needs
-from toolenvs.train.sampler import TaskSampler
 from toolenvs.train.update import Updater, UpdateSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunSettings(UpdateSettings):
+class RunSettings(UpdateSettings, ExperienceSettings):
     """A run apart from its algorithm."""
 
     output: str
@@ -165,7 +165,8 @@ class Run(contextlib.AbstractContextManager["Run"]):
             Sampling(temperature=settings.temperature, top_p=settings.top_p, max_turn_tokens=settings.max_turn_tokens),
         )
         self.optimizers = self.optimizers_for(self.model, lr=settings.lr, muon_lr=settings.muon_lr)
-        self.sampler = TaskSampler(len(self.env.tasks), settings.seed)
+        self.experience = Experience(settings, self.env.tasks, self.collect, seed=settings.seed, steps=settings.steps)
+        """Which tasks come next, and what became of earlier ones."""
         self.parts: dict[str, checkpoint.Stateful] = {}
         """What else a checkpoint holds; filled before `steps`."""
         proximal = None
@@ -204,9 +205,10 @@ class Run(contextlib.AbstractContextManager["Run"]):
         done = 0
         saved = checkpoint.list_checkpoints(self.output / "checkpoints")
         if settings.resume and saved:
-            done, self.sampler.position = checkpoint.load(
+            done, experienced = checkpoint.load(
                 saved[-1], model=self.model, optimizers=self.optimizers, parts=self.parts
             )
+            self.experience.load_state_dict(experienced)
         self.push(done)
         self._metrics = MetricsWriter(self.output, done if settings.resume else None)
         self._test()
@@ -274,7 +276,7 @@ class Run(contextlib.AbstractContextManager["Run"]):
                 step=step,
                 model=self.model,
                 optimizers=self.optimizers,
-                sampler=self.sampler.position,
+                sampler=self.experience.state_dict(),
                 parts=self.parts,
             )
 
