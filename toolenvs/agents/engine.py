@@ -74,6 +74,10 @@ class Engine(ABC):
         """Whether it can still answer; where not, `push_weights` starts it anew if it can be."""
         return True
 
+    def members(self) -> "list[Engine]":
+        """The engines that it is made of, each with weights of its own; by default it is one itself."""
+        return [self]
+
     def holds(self, model: object) -> bool:
         """Whether it samples from this very object, so that a push changes nothing."""
         return False
@@ -122,13 +126,22 @@ class EngineAgent:
             EngineError: the engine failed; every request of its batch is told.
         """
         if self.engine.continuous:
-            return self._action(await self.engine.sample(self._request(request)))
+            return self._action(request, await self.engine.sample(self._request(request)))
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Action] = loop.create_future()
         self._running.add(request.key)
         self._waiting[request.key] = (request, future)
         loop.call_soon(self._flush)  # soon: episodes that are about to ask may still join
         return await future
+
+    def expect(self, key: str) -> None:
+        """The episode will ask, and no batch is generated without it until it does, or is released."""
+        self._running.add(key)
+
+    def room(self, request: Request) -> int:
+        """Tokens that the turn may have; at least 1."""
+        limit = self.sampling.max_turn_tokens
+        return max(limit if request.max_new_tokens is None else min(limit, request.max_new_tokens), 1)
 
     def release(self, key: str) -> None:
         """The episode is over; the others need not wait for it."""
@@ -156,26 +169,25 @@ class EngineAgent:
             return
         finally:
             self._busy = False
-        for (_, future), generation in zip(batch, generations, strict=True):
+        for (request, future), generation in zip(batch, generations, strict=True):
             if not future.done():
-                future.set_result(self._action(generation))
+                future.set_result(self._action(request, generation))
 
-    def _action(self, generation: Generation) -> Action:
+    def _action(self, request: Request, generation: Generation) -> Action:
         return Action(
             ids=tuple(generation.ids),
             logprobs=tuple(generation.logprobs),
             version=self.engine.version,
             cut_short=generation.finish == "length",
+            prompt_tokens=len(request.ids or ()),
+            completion_tokens=len(generation.ids),
         )
 
     def _request(self, request: Request) -> GenerateRequest:
-        limit = self.sampling.max_turn_tokens
-        if request.max_new_tokens is not None:
-            limit = min(limit, request.max_new_tokens)
         return GenerateRequest(
             ids=request.ids or (),
             stop=request.stop,
-            max_new_tokens=max(limit, 1),
+            max_new_tokens=self.room(request),
             temperature=self.sampling.temperature,
             top_p=self.sampling.top_p,
             key=request.key,

@@ -26,4 +26,9 @@ def evaluate(
     """One episode of each task; gives the episodes, and their `summary` with `test_` before every name."""
     sampling = Sampling(temperature=temperature, top_p=top_p, max_turn_tokens=max_turn_tokens)
     episodes = runner.run(collect(blueprint, EngineAgent(engine, sampling), tasks, seed=SEED))
-    return {f"test_{name}": value for name, value in summary(episodes).items()}, episodes
+    return tested(episodes), episodes
+
+
+def tested(episodes: Sequence[Trajectory]) -> dict[str, float]:
+    """The `summary` of held-out episodes, with `test_` before every name."""
+    return {f"test_{name}": value for name, value in summary(episodes).items()}

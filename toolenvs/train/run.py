@@ -28,7 +28,7 @@ from toolenvs.train import checkpoint, lora
 from toolenvs.train.engines.opening import TRANSFORMERS, open_for
 from toolenvs.train.engines.sync import push
 from toolenvs.train.engines.transformers import TransformersEngine
-from toolenvs.train.evaluate import evaluate
+from toolenvs.train.evaluate import SEED, evaluate, tested
 from toolenvs.train.ewma import Ewma
 from toolenvs.train.experience import Experience, ExperienceSettings
 from toolenvs.train.metrics import MetricsWriter
@@ -37,10 +37,13 @@ from toolenvs.train.plots import learning_curve
 from toolenvs.train.policy import MADE_HERE, load_policy, save_policy
 from toolenvs.train.policy_losses import needs
 from toolenvs.train.update import Updater, UpdateSettings
+from toolenvs.train.workers.opening import open_workers
+from toolenvs.train.workers.pool import Workers
+from toolenvs.train.workers.settings import WorkerSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunSettings(UpdateSettings, ExperienceSettings):
+class RunSettings(UpdateSettings, ExperienceSettings, WorkerSettings):
     """A run apart from its algorithm."""
 
     output: str
@@ -159,11 +162,13 @@ class Run(contextlib.AbstractContextManager["Run"]):
         )
         tasks = self._test_env.tasks
         self.test_tasks = [tasks[index] for index in range(min(settings.test_tasks, len(tasks)))]
-        self.engine: Engine = self._open_engine()
-        self.agent = EngineAgent(
-            self.engine,
-            Sampling(temperature=settings.temperature, top_p=settings.top_p, max_turn_tokens=settings.max_turn_tokens),
+        self._sampling = Sampling(
+            temperature=settings.temperature, top_p=settings.top_p, max_turn_tokens=settings.max_turn_tokens
         )
+        self.workers: Workers | None = None
+        """Who rolls out, where it is not this process."""
+        self.engine: Engine = self._open_engine()
+        self.agent = EngineAgent(self.engine, self._sampling)
         self.optimizers = self.optimizers_for(self.model, lr=settings.lr, muon_lr=settings.muon_lr)
         self.experience = Experience(settings, self.env.tasks, self.collect, seed=settings.seed, steps=settings.steps)
         """Which tasks come next, and what became of earlier ones."""
@@ -229,6 +234,8 @@ class Run(contextlib.AbstractContextManager["Run"]):
             tasks: of the training environment.
             options: of `toolenvs.rollout.collect`, such as `n`, `seed` and `progress`.
         """
+        if self.workers is not None:
+            return self.workers.collect(tasks, **options)
         return self.runner.run(collect(self.env, self.agent, tasks, **options))
 
     def rolled_out(self) -> None:
@@ -246,6 +253,10 @@ class Run(contextlib.AbstractContextManager["Run"]):
 
     def _open_engine(self) -> Engine:
         settings = self.settings
+        if settings.workers:
+            size = sum(parameter.numel() * parameter.element_size() for parameter in self.model.parameters())
+            self.workers = open_workers(settings, self._sampling, size)
+            return self.workers
         elsewhere = settings.engine_python or settings.engine_url
         if settings.engine == TRANSFORMERS and not elsewhere:
             return TransformersEngine(self.model, self.tokenizer, **settings.engine_options)
@@ -282,6 +293,14 @@ class Run(contextlib.AbstractContextManager["Run"]):
 
     def _test(self) -> dict[str, float]:
         settings = self.settings
+        if self.workers is not None:
+            sampling = Sampling(
+                temperature=settings.test_temperature,
+                top_p=settings.test_top_p,
+                max_turn_tokens=settings.max_turn_tokens,
+            )
+            self.tested = tested(self.workers.collect(self.test_tasks, test=True, sampling=sampling, seed=SEED))
+            return self.tested
         self.tested, _ = evaluate(
             self._test_env,
             self.engine,

@@ -1,4 +1,4 @@
-"""A model's weights as one file, for engines of another process: safetensors, tied tensors written once."""
+"""A model's weights as one file, or as its bytes, for engines of another process: safetensors, tied tensors once."""
 
 import json
 import shutil
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import load, save, save_file
 from torch import Tensor
 
 from toolenvs.errors import EngineError
@@ -19,6 +19,32 @@ _SHARED_MEMORY = Path("/dev/shm")
 
 def write_weights(state_dict: Mapping[str, Tensor], path: Path) -> None:
     """Write all tensors of a `state_dict`; names of one tensor (tied embeddings) become one tensor and its aliases."""
+    tensors, metadata = _laid_out(state_dict)
+    save_file(tensors, path, metadata=metadata)
+
+
+def pack_weights(state_dict: Mapping[str, Tensor]) -> bytes:
+    """What `write_weights` writes, as bytes."""
+    tensors, metadata = _laid_out(state_dict)
+    return bytes(save(tensors, metadata=metadata))
+
+
+def unpack_weights(data: bytes) -> dict[str, Tensor]:
+    """What `pack_weights` packed, aliases included.
+
+    Raises:
+        EngineError: it is no such thing, or cut off.
+    """
+    try:
+        tensors: dict[str, Tensor] = load(data)
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        return _with_aliases(tensors, header.get("__metadata__"))
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise EngineError(f"the weights cannot be read: {error}; push them again") from error
+
+
+def _laid_out(state_dict: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Tensors of memory of their own, and the file's metadata."""
     first: dict[tuple[object, ...], str] = {}
     tensors: dict[str, Tensor] = {}
     aliases: dict[str, str] = {}
@@ -37,7 +63,12 @@ def write_weights(state_dict: Mapping[str, Tensor], path: Path) -> None:
         if storage in owners:
             tensors[name] = tensor.clone()
         owners.add(storage)
-    save_file(tensors, path, metadata={_ALIASES: json.dumps(aliases)})
+    return tensors, {_ALIASES: json.dumps(aliases)}
+
+
+def _with_aliases(tensors: dict[str, Tensor], metadata: Mapping[str, str] | None) -> dict[str, Tensor]:
+    aliases: dict[str, str] = json.loads((metadata or {}).get(_ALIASES, "{}"))
+    return tensors | {name: tensors[target] for name, target in aliases.items()}
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
@@ -50,8 +81,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         with safe_open(path, framework="pt") as file:
             names = file.keys()  # the file itself cannot be iterated over
             tensors: dict[str, Tensor] = {name: file.get_tensor(name) for name in names}
-            aliases: dict[str, str] = json.loads((file.metadata() or {}).get(_ALIASES, "{}"))
-        return tensors | {name: tensors[target] for name, target in aliases.items()}
+            return _with_aliases(tensors, file.metadata())
     except (SafetensorError, OSError, ValueError, KeyError) as error:
         raise EngineError(f"the weights in {path} cannot be read: {error}; push them again") from error
 
