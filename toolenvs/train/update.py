@@ -1,5 +1,8 @@
 """The policy's update: one rollout, cut into mini-batches for the optimizer and micro-batches for memory.
 
+Where several processes train (ranks.py), each has the whole rollout and a share of the micro-batches; sums over them
+are over all processes' micro-batches.
+
 Shapes: B sequences, T tokens.
 """
 
@@ -11,10 +14,11 @@ import torch
 from torch import Tensor
 
 from toolenvs.tokens import Mask
-from toolenvs.train import policy_losses
-from toolenvs.train.batching import Batch, micro_batches
+from toolenvs.train import policy_losses, ranks
+from toolenvs.train.batching import Batch
 from toolenvs.train.corrections import sampling_correction
 from toolenvs.train.ewma import Ewma
+from toolenvs.train.forward import ForwardSettings, evaluating, micro_batches
 from toolenvs.train.kl import kl_per_token
 from toolenvs.train.losses import Denominator, aggregate, token_mean
 from toolenvs.train.optim import Optimizers
@@ -23,7 +27,7 @@ from toolenvs.train.scoring import score
 
 
 @dataclass(frozen=True, kw_only=True)
-class UpdateSettings:
+class UpdateSettings(ForwardSettings):
     """How a batch becomes an update of the policy."""
 
     seed: int = 0
@@ -80,8 +84,6 @@ class UpdateSettings:
     """Passes over each rollout."""
     mini_batches: int = 2
     """Updates that each pass over a rollout is cut into."""
-    micro_batch_tokens: int = 4096
-    """Tokens, padding included, that go through the model at once."""
 
     @property
     def needs_reference(self) -> bool:
@@ -90,18 +92,20 @@ class UpdateSettings:
         return bool(self.kl_coef) and self.kl_from == "initial" and not own
 
 
-@torch.no_grad()
 def rescore(settings: UpdateSettings, model: Any, batch: Batch) -> Tensor:
     """Log-probabilities [B, T] of the rollout's tokens under a model, without dropout."""
-    training = model.training
-    model.eval()
     rescored = torch.zeros_like(batch.logprobs)
-    for members in micro_batches(batch.lengths.tolist(), settings.micro_batch_tokens):
-        index = torch.tensor(members, device=batch.ids.device)
-        part = batch.rows(index)
-        rescored[index, : part.ids.shape[1]] = score(model, part, temperature=settings.temperature).logprobs
-    model.train(training)
-    return rescored
+    for part in micro_batches(model, batch, settings):
+        found = _anchor(settings, model, part.batch)
+        if not part.idle:
+            rescored[part.index, : found.shape[1]] = found.to(rescored.dtype)
+    return ranks.total(rescored)
+
+
+def _anchor(settings: UpdateSettings, model: Any, part: Batch) -> Tensor:
+    """Log-probabilities of a micro-batch under a model, without dropout and gradient, [b, t]."""
+    with evaluating(model):
+        return score(model, part, settings, temperature=settings.temperature).logprobs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,9 +174,10 @@ class Updater:
             )
         if settings.overlong_filter:
             batch = replace(batch, mask=without_overlong(batch.mask, batch.cut_short))
-        sums = dict.fromkeys(("loss", "entropy", "kl", "clipped", "ratio", "gradient_norm"), 0.0)
+        sums = dict.fromkeys(("loss", "entropy", "kl", "clipped", "ratio"), 0.0)
+        norm = 0.0
         if not (batch.mask == Mask.POLICY).any():
-            return sums
+            return {**sums, "gradient_norm": norm}
         whole = Denominator.of(batch.mask)
         rng = np.random.default_rng([settings.seed, step])
         for _ in range(settings.epochs):
@@ -185,20 +190,22 @@ class Updater:
                 for name, value in passed.items():
                     sums[name] += value / whole.tokens / settings.epochs
                 sums["loss"] += loss / len(mini_batches) / settings.epochs
-                sums["gradient_norm"] += self.optimizers.step() / len(mini_batches) / settings.epochs
+                norm += self.optimizers.step() / len(mini_batches) / settings.epochs
                 if self.proximal is not None:
                     self.proximal.update(self.model)
-        return sums
+        together = ranks.total(torch.tensor(list(sums.values()), dtype=torch.float64, device=batch.ids.device))
+        return {**dict(zip(sums, together.tolist(), strict=True)), "gradient_norm": norm}
 
     def _backward(
         self, batch: Batch, old_logprobs: Tensor, advantages: Tensor, weights: Tensor | None, mini_batch: Tensor
     ) -> tuple[float, dict[str, float]]:
-        """Leave a mini-batch's gradient in the model; returns its loss, and sums over its tokens by name."""
+        """Leave a mini-batch's gradient in the model; returns this process's share of its loss, and of sums by name."""
         settings, model = self.settings, self.model
         total, sums = 0.0, dict.fromkeys(("entropy", "kl", "clipped", "ratio"), 0.0)
         mask = batch.mask[mini_batch]
         denominator = Denominator.of(mask)
-        right = Denominator.of(positive) if (positive := _positive(batch, mini_batch)).eq(Mask.POLICY).any() else None
+        positive = _positive(batch)[mini_batch]
+        right = Denominator.of(positive) if positive.eq(Mask.POLICY).any() else None
         available: dict[str, Any] = {
             "clip_low": settings.clip_low,
             "clip_high": settings.clip_high,
@@ -213,13 +220,18 @@ class Updater:
             width = rows.ids.shape[1]
             tensors = (rescore(settings, model, rows), old_logprobs[mini_batch, :width], advantages[mini_batch, :width])
             available["statistics"] = policy_losses.prepare(settings.policy_loss, *tensors, rows.mask, **available)
-        for members in micro_batches(batch.lengths[mini_batch].tolist(), settings.micro_batch_tokens):
-            index = mini_batch[torch.tensor(members, device=mini_batch.device)]
-            part = batch.rows(index)
+        for micro_batch in micro_batches(model, batch, settings, mini_batch):
+            index, part = micro_batch.index, micro_batch.batch
             width = part.ids.shape[1]
-            scores = score(model, part, temperature=settings.temperature, entropy_gradient=bool(settings.entropy_coef))
+            scores = score(
+                model,
+                part,
+                settings,
+                temperature=settings.temperature,
+                entropy_gradient=bool(settings.entropy_coef),
+            )
             if "prox_logprobs" in wanted and self.proximal is not None:
-                available["prox_logprobs"] = rescore(settings, self.proximal.model, part)
+                available["prox_logprobs"] = _anchor(settings, self.proximal.model, part)
             surrogate = policy_losses.policy_loss(
                 settings.policy_loss,
                 scores.logprobs,
@@ -230,9 +242,9 @@ class Updater:
             )
             per_token = surrogate.loss if weights is None else surrogate.loss * weights[index, :width]
             if settings.kl_coef and settings.kl_place == "loss" and "kl_coef" not in wanted:
-                anchor = (
-                    old_logprobs[index, :width] if self.reference is None else rescore(settings, self.reference, part)
-                )
+                anchor = old_logprobs[index, :width]
+                if self.reference is not None:
+                    anchor = _anchor(settings, self.reference, part)
                 kl = kl_per_token(scores.logprobs, anchor, part.mask, settings.kl_form)
                 per_token = per_token + settings.kl_coef * kl
                 sums["kl"] += float(kl.detach().sum())
@@ -240,7 +252,7 @@ class Updater:
                 per_token = per_token - settings.entropy_coef * scores.entropy
             loss = aggregate(per_token, part.mask, settings.aggregation, denominator, settings.constant_tokens)
             if settings.lm_coef and right is not None:
-                loss = loss + settings.lm_coef * token_mean(-scores.logprobs, _positive(batch, index)[:, :width], right)
+                loss = loss + settings.lm_coef * token_mean(-scores.logprobs, _positive(part), right)
             loss.backward()  # type: ignore[no-untyped-call]
             total += float(loss.detach())
             sums["entropy"] += float(scores.entropy.detach().sum())
@@ -249,6 +261,6 @@ class Updater:
         return total, sums
 
 
-def _positive(batch: Batch, index: Tensor) -> Tensor:
-    """The masks of some sequences with nothing to learn in those whose episode was not right, [B, T]."""
-    return batch.mask[index] * (batch.success[index] >= 1)[:, None].to(batch.mask.dtype)
+def _positive(batch: Batch) -> Tensor:
+    """The masks with nothing to learn in sequences whose episode was not right, [B, T]."""
+    return batch.mask * (batch.success >= 1)[:, None].to(batch.mask.dtype)
