@@ -21,6 +21,7 @@ from toolenvs.train.ewma import Ewma
 from toolenvs.train.forward import ForwardSettings, evaluating, micro_batches
 from toolenvs.train.kl import kl_per_token
 from toolenvs.train.losses import Denominator, aggregate, token_mean
+from toolenvs.train.mismatch import mismatch
 from toolenvs.train.optim import Optimizers
 from toolenvs.train.overlong import overlong_penalty, without_overlong
 from toolenvs.train.scoring import score
@@ -131,10 +132,13 @@ class Updater:
         """The batch with what training adds to its rewards: the overlong fine, and the divergence as a cost.
 
         Returns:
-            The batch, and what was added, by name: means over episodes of `overlong`, over tokens of `kl`.
+            The batch, and figures of it, by name: means over episodes of `overlong`, over tokens of `kl`; where
+            log-probabilities are recomputed also those of mismatch.py.
         """
         settings, rewards = self.settings, batch.rewards
         added: dict[str, float] = {}
+        if settings.recompute_logprobs:
+            added |= mismatch(old_logprobs, batch.logprobs, batch.mask)
         if settings.overlong_cache_tokens:
             fine = overlong_penalty(
                 batch.mask,
