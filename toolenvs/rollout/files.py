@@ -9,7 +9,7 @@ from typing import Self
 from toolenvs.errors import ConfigError, TranscriptError
 from toolenvs.rollout.trajectory import Trajectory
 
-_METRICS = "metrics.jsonl"
+_OTHERS = ("metrics.jsonl", "events.jsonl")
 
 
 class TrajectoryWriter:
@@ -44,7 +44,7 @@ class TrajectoryWriter:
 
 
 def read_trajectories(path: str | Path) -> Iterator[Trajectory]:
-    """The trajectories of a file, or of every .jsonl file below a folder but its metrics, in order.
+    """The trajectories of a file, or of every .jsonl file below a folder but its metrics and events, in order.
 
     A torn last line is left out.
 
@@ -52,7 +52,7 @@ def read_trajectories(path: str | Path) -> Iterator[Trajectory]:
         ConfigError: there is no such file, or a line in it is no trajectory; the message names file and line.
     """
     root = Path(path)
-    files = sorted(set(root.rglob("*.jsonl")) - set(root.rglob(_METRICS))) if root.is_dir() else [root]
+    files = sorted(p for p in root.rglob("*.jsonl") if p.name not in _OTHERS) if root.is_dir() else [root]
     for file in files:
         if not file.is_file():
             raise ConfigError(f"there are no trajectories at {file}")

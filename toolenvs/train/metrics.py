@@ -53,8 +53,7 @@ class MetricsWriter:
 
     def write(self, step: int, metrics: Mapping[str, float]) -> None:
         """Append one line, at once; a value that is not finite is written as null, which every JSON reader takes."""
-        values = {name: value if math.isfinite(value) else None for name, value in metrics.items()}
-        self._file.write(json.dumps({"step": step, **values}) + "\n")
+        self._file.write(json.dumps({"step": step, **finite(metrics)}) + "\n")
         self._file.flush()
         for name, value in metrics.items():
             self._board.add_scalar(name, value, step)
@@ -71,6 +70,11 @@ class MetricsWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def finite(metrics: Mapping[str, float]) -> dict[str, float | None]:
+    """The metrics with None for a value that is not finite."""
+    return {name: value if math.isfinite(value) else None for name, value in metrics.items()}
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:

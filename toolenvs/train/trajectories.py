@@ -108,5 +108,18 @@ def summary(trajectories: Sequence[Trajectory]) -> Mapping[str, float]:
     }
 
 
+def reward_spread(trajectories: Sequence[Trajectory]) -> dict[str, float]:
+    """`reward_spread`: standard deviation of the return within a group, its mean over groups; empty without groups.
+
+    What infrastructure ended is left out, and so is a group that keeps fewer than two episodes.
+    """
+    groups: dict[tuple[str, str], list[float]] = {}
+    for trajectory in trajectories:
+        if not trajectory.failed:
+            groups.setdefault((trajectory.task, trajectory.group), []).append(trajectory.reward)
+    spreads = [float(np.std(rewards)) for rewards in groups.values() if len(rewards) > 1]
+    return {"reward_spread": _mean(spreads)} if spreads else {}
+
+
 def _mean(values: Sequence[float]) -> float:
     return float(np.mean(values)) if values else float("nan")
