@@ -76,6 +76,7 @@ def main(args: Args) -> dict[str, float]:
                 line |= run.updater.update(batch, old_logprobs, credit.advantages, step)
                 line |= shaped
                 run.push(step)
+            line |= run.interleave(step)
             run.report(step, line, trajectories)
     return run.tested
 
@@ -84,8 +85,9 @@ def roll_out(args: Args, run: Run, step: int) -> tuple[list[Trajectory], filters
     """Episodes of this step, and the groups among them that the filter chose, at most `args.prompts`."""
     trajectories: list[Trajectory] = []
     groups: filters.Groups = []
+    prompts = run.experience.begin(step, args.prompts)
     for batch in range(args.generation_batches):
-        tasks = run.experience.tasks(args.generation_prompts or args.prompts, n=args.samples, step=step, batch=batch)
+        tasks = run.experience.tasks(args.generation_prompts or prompts, n=args.samples)
         episodes = run.collect(
             tasks,
             n=args.samples,
@@ -95,14 +97,14 @@ def roll_out(args: Args, run: Run, step: int) -> tuple[list[Trajectory], filters
         run.experience.observe(episodes)
         trajectories += episodes
         groups += filters.select(args.filter, episodes, args.filter_share)
-        if len(groups) >= args.prompts:
+        if len(groups) >= prompts:
             break
-    return trajectories, groups[: args.prompts]
+    return trajectories, groups[:prompts]
 
 
 def make_batch(args: Args, run: Run, groups: filters.Groups) -> Batch:
     """The sequences of all groups, with what the tools wrote masked."""
-    batch = pad(sequences_of_groups(groups), run.device)
+    batch = pad(sequences_of_groups(groups) + run.experience.replayed(groups), run.device)
     if args.mask_observations:
         return batch
     batch = expose_observations(batch)

@@ -89,6 +89,7 @@ def main(args: Args) -> dict[str, float]:
                     line |= run.updater.update(batch, old_logprobs, credit.advantages, step)
                     run.push(step)
                 line |= shaped
+            line |= run.interleave(step)
             run.report(step, line, trajectories)
     return run.tested
 

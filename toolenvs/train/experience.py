@@ -1,8 +1,9 @@
 """What a run learns from: the tasks that come next, and what became of those that came before.
 
-experience = Experience(settings, env.tasks, collect)
-tasks = experience.tasks(32, step=1)          # a selector's choice
-experience.observe(episodes)                  # told of their outcomes
+prompts = experience.begin(step=1, prompts=32)        # fewer, where earlier groups fill up the rest
+tasks = experience.tasks(prompts, n=8)                # a selector's choice
+experience.observe(episodes)                          # told of their outcomes
+sequences = experience.replayed(groups)               # what is trained on beside these groups
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +15,10 @@ import numpy as np
 from toolenvs.errors import ConfigError
 from toolenvs.rollout.trajectory import Trajectory
 from toolenvs.tasks.task import Task, TaskSet
+from toolenvs.train import filters
+from toolenvs.train.batching import TokenSequence
+from toolenvs.train.relift import ReliftSettings
+from toolenvs.train.replay import Replay
 from toolenvs.train.selectors import open_selector
 
 Collect = Callable[..., list[Trajectory]]
@@ -21,17 +26,21 @@ Collect = Callable[..., list[Trajectory]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExperienceSettings:
-    """Which tasks come next."""
+class ExperienceSettings(ReliftSettings):
+    """Which tasks come next, which episodes come back, and whether the hardest tasks are imitated."""
 
     selector: str = "uniform"
     """Which tasks come next: a file in toolenvs/train/selectors."""
     selector_options: Mapping[str, Any] = field(default_factory=dict)
-    """What that selector takes, as in `--selector_options.temperature 0.01`."""
+    """What that selector takes, as in `--selector_options.tau 0.01`."""
+    replay: str = ""
+    """Which earlier episodes are trained on again: a file in toolenvs/train/replay; "" for none."""
+    replay_options: Mapping[str, Any] = field(default_factory=dict)
+    """What that takes, as in `--replay_options.share 0.25`."""
 
 
 class Experience:
-    """The selector of a run, and what else remembers its episodes.
+    """The selector and the replay of a run.
 
     Args:
         settings: what is chosen.
@@ -47,54 +56,89 @@ class Experience:
     def __init__(
         self, settings: ExperienceSettings, tasks: TaskSet, collect: Collect, *, seed: int, steps: int
     ) -> None:
-        self._settings = settings
+        self._names = (settings.selector, settings.replay)
         self._tasks = tasks
         self._collect = collect
         self._seed = seed
         self._steps = steps
         self._selector = open_selector(settings.selector, tasks, seed, settings.selector_options)
+        self._replay = Replay(settings.replay, settings.replay_options, seed) if settings.replay else None
+        self._step = 0
+        self._batch = 0
+        self._told: dict[str, float] = {}
+        self.observers: list[Callable[[Sequence[Trajectory]], None]] = []
+        """Who else is told of the episodes that are rolled out."""
 
-    def tasks(self, count: int, *, n: int, step: int, batch: int = 0) -> list[Task]:
-        """The next tasks to roll out and train on.
+    def begin(self, step: int, prompts: int) -> int:
+        """How many groups of this step are rolled out anew.
+
+        Args:
+            step: of the run, from 1.
+            prompts: groups that it wants in all.
+        """
+        self._step, self._batch = step, 0
+        return prompts if self._replay is None else self._replay.begin(step, prompts)
+
+    def tasks(self, count: int, *, n: int) -> list[Task]:
+        """The next tasks to roll out.
 
         Args:
             count: how many.
             n: episodes of each task that the selector must see first.
-            step: of the run, from 1.
-            batch: how often this step asked before.
         """
-        if reference := self._selector.reference(count):
-            seed = int(np.random.SeedSequence([self._seed, step, batch, 1]).generate_state(1)[0])
+        again = [] if self._replay is None else self._replay.tasks(count, self._batch)
+        wanted = count - len(again)
+        if reference := self._selector.reference(wanted):
+            seed = int(np.random.SeedSequence([self._seed, self._step, self._batch, 1]).generate_state(1)[0])
             tasks = [self._tasks[index] for index in reference]
-            self._selector.observe(outcomes(self._collect(tasks, n=n, seed=seed, progress=step / self._steps)))
-        return [self._tasks[index] for index in self._selector.take(count, (step - 1) / self._steps)]
+            self._selector.observe(outcomes(self._collect(tasks, n=n, seed=seed, progress=self._step / self._steps)))
+        self._batch += 1
+        chosen = self._selector.take(wanted, (self._step - 1) / self._steps)
+        return [*map(self._tasks.find, again), *(self._tasks[index] for index in chosen)]
 
     def observe(self, episodes: Sequence[Trajectory]) -> None:
-        """Remember what became of tasks that were rolled out; what infrastructure ended is left out."""
+        """Remember what became of the tasks that were rolled out."""
         self._selector.observe(outcomes(episodes))
+        if self._replay is not None:
+            self._replay.observe(episodes)
+        for observer in self.observers:
+            observer(episodes)
+
+    def replayed(self, groups: filters.Groups) -> list[TokenSequence]:
+        """Earlier episodes that are trained on beside these groups, numbered as `sequences_of_groups` goes on."""
+        if self._replay is None:
+            return []
+        sequences, self._told = self._replay.sequences(groups)
+        return sequences
+
+    def metrics(self) -> dict[str, float]:
+        """What there is to report of this step."""
+        told, self._told = self._told, {}
+        return told
 
     def state_dict(self) -> dict[str, Any]:
         """Tensors and plain values."""
-        return {"selector": [self._settings.selector, self._selector.state_dict()]}
+        replay = {} if self._replay is None else self._replay.state_dict()
+        return {"names": list(self._names), "selector": self._selector.state_dict(), "replay": replay}
 
     def load_state_dict(self, state: Any) -> None:
         """Go on from what `state_dict` gave.
 
         Raises:
-            ConfigError: it was another selector's.
+            ConfigError: it was another selector's or another replay's.
         """
+        names = state.get("names") if isinstance(state, dict) else None
+        if names != list(self._names):
+            raise ConfigError(
+                f"cannot resume: the checkpoint's selector and replay are {names}, the run's {list(self._names)}; "
+                "set `selector` and `replay` to those, or start in another folder"
+            )
         try:
-            name, saved = state["selector"]
-            if name != self._settings.selector:
-                raise ConfigError(
-                    f"cannot resume with the selector {self._settings.selector!r}: the checkpoint is of {name!r}; "
-                    "set `selector` to that, or start in another folder"
-                )
-            self._selector.load_state_dict(saved)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            if isinstance(error, ConfigError):
-                raise
-            raise ConfigError(f"cannot resume: the checkpoint holds no state of a selector ({error!r})") from error
+            self._selector.load_state_dict(state["selector"])
+            if self._replay is not None:
+                self._replay.load_state_dict(state["replay"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ConfigError(f"cannot resume: the state of selector or replay cannot be read ({error!r})") from error
 
 
 def outcomes(episodes: Sequence[Trajectory]) -> dict[str, list[float]]:

@@ -36,6 +36,7 @@ from toolenvs.train.optim import Optimizers
 from toolenvs.train.plots import learning_curve
 from toolenvs.train.policy import MADE_HERE, load_policy, save_policy
 from toolenvs.train.policy_losses import needs
+from toolenvs.train.relift import open_relift
 from toolenvs.train.update import Updater, UpdateSettings
 from toolenvs.train.workers.opening import open_workers
 from toolenvs.train.workers.pool import Workers
@@ -186,6 +187,10 @@ class Run(contextlib.AbstractContextManager["Run"]):
         )
         """The policy's update."""
         self.runner = asyncio.Runner()
+        self.relift = open_relift(settings, self)
+        if self.relift is not None:
+            self.experience.observers.append(self.relift.observe)
+            self.parts["relift"] = self.relift
         self._metrics: MetricsWriter | None = None
         self._bar: Any = None
         self._pushed: dict[str, float] = {}
@@ -237,6 +242,13 @@ class Run(contextlib.AbstractContextManager["Run"]):
         if self.workers is not None:
             return self.workers.collect(tasks, **options)
         return self.runner.run(collect(self.env, self.agent, tasks, **options))
+
+    def interleave(self, step: int) -> dict[str, float]:
+        """ReLIFT's supervised pass, where one is due; returns what there is to report of it and of the replay."""
+        passed = {} if self.relift is None else self.relift.step()
+        if passed:
+            self.push(step)
+        return {**self.experience.metrics(), **passed}
 
     def rolled_out(self) -> None:
         """The rollout of this step is over; what follows is counted as its update."""

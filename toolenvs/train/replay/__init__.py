@@ -1,0 +1,123 @@
+"""Which earlier episodes are trained on again: one file for each published strategy, chosen by the file's name.
+
+A strategy is a module of this package with two names,
+
+    Options     a dataclass of its settings, each with its source, which extends `base.Options`
+    Strategy    made of these; see `base.Strategy`
+
+An episode comes back as it was sampled: its log-probabilities, which the ratio of the loss is to, are those of the
+policy that sampled it, however old that is by now. With `recompute_logprobs` the ratio is to the policy of today
+instead, and `correction` weighs each token by today's policy over the one that sampled it, up to `correction_cap`.
+To add a strategy, add a file, or name one from elsewhere as "some.module:Strategy".
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from toolenvs import plugins, schema
+from toolenvs.errors import ConfigError, PageError
+from toolenvs.rollout.trajectory import Trajectory
+from toolenvs.train import filters
+from toolenvs.train.batching import TokenSequence
+from toolenvs.train.replay._memory import Group, Memory
+from toolenvs.train.replay.base import Strategy
+
+
+def names() -> list[str]:
+    """The strategies there are, in alphabetical order."""
+    return plugins.names(__name__, "Strategy")
+
+
+class Replay:
+    """A memory of groups, and the strategy that says what of it comes back.
+
+    A group is remembered from the step behind its own on.
+
+    Args:
+        name: of the strategy, a module of this package, or "some.module:Strategy".
+        options: its settings, by name.
+        seed: of its draws.
+
+    Raises:
+        ConfigError: there is no such strategy, or an option is wrong.
+    """
+
+    def __init__(self, name: str, options: Mapping[str, Any], seed: int) -> None:
+        try:
+            made = plugins.find(__name__, name, "Strategy", "replay")
+            kind = plugins.find(__name__, *plugins.beside(name, "Options"), "replay")
+            settings = schema.read(kind, options, f"replay_options of {name!r}")
+        except PageError as error:
+            raise ConfigError(str(error)) from None
+        self._strategy: Strategy = made(settings)
+        self._memory = Memory(settings.capacity, settings.max_age)
+        self._seed = seed
+        self._step = 0
+        self._prompts = 0
+        self._new: list[Group] = []
+
+    def begin(self, step: int, prompts: int) -> int:
+        """How many of the groups that a step wants are rolled out anew.
+
+        Args:
+            step: of the run, from 1.
+            prompts: groups that it wants in all.
+        """
+        self._settle()
+        self._step, self._prompts = step, prompts
+        self._memory.forget(step - 1)
+        return self._strategy.fresh(self._memory, prompts)
+
+    def tasks(self, count: int, batch: int) -> list[str]:
+        """Up to `count` tasks by their ids that are to be rolled out again, in the step's rollout of that number."""
+        return self._strategy.tasks(self._memory, count, self._draws(batch, 0))
+
+    def observe(self, episodes: Sequence[Trajectory]) -> None:
+        """Remember the groups of a rollout, whether they are trained on or not."""
+        kept = (self._strategy.keep(Group.of(members)) for members in filters.select("every", episodes))
+        self._new += [group for group in kept if group is not None]
+
+    def sequences(self, groups: filters.Groups) -> tuple[list[TokenSequence], dict[str, float]]:
+        """What is trained on beside the fresh groups, numbered behind those.
+
+        Returns:
+            The sequences, and what they are: `replayed`, how many episodes, and `replay_age`, how many steps of the
+            policy lie behind them on average.
+        """
+        fresh = [members[0].task for members in groups]
+        number, episode = len(groups), sum(map(len, groups))
+        made: list[TokenSequence] = []
+        ages: list[int] = []
+        for again in self._strategy.choose(self._memory, fresh, self._prompts, self._draws(0, 1)):
+            group = number if again.joins is None else again.joins
+            number += again.joins is None
+            for earlier in again.episodes:
+                made += [replace(sequence, group=group, episode=episode) for sequence in earlier.sequences]
+                ages.append(self._step - 1 - earlier.version)
+                episode += 1
+        told = {"replayed": float(len(ages))} | ({"replay_age": float(np.mean(ages))} if ages else {})
+        return made, told
+
+    def _draws(self, batch: int, use: int) -> np.random.Generator:
+        return np.random.default_rng([self._seed, self._step, batch, use, _STREAM])
+
+    def _settle(self) -> None:
+        for group in self._new:
+            self._memory.add(group)
+        self._new = []
+
+    def state_dict(self) -> dict[str, Any]:
+        """The memory; taken when a step is over."""
+        self._settle()
+        return self._memory.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from what `state_dict` gave."""
+        self._new = []
+        self._memory.load_state_dict(state)
+
+
+_STREAM = 0x5EED  # keeps these draws apart from a selector's

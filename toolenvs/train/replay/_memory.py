@@ -1,0 +1,133 @@
+"""What a replay remembers: groups of finished episodes as they were sampled, oldest first, and never more than fit.
+
+An episode is kept as the sequences that it was trained on, so that its tokens still carry the log-probabilities of the
+policy that sampled them, and as the number of that policy: how many updates it had seen.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import torch
+
+from toolenvs.rollout.trajectory import Trajectory
+from toolenvs.tokens import Mask
+from toolenvs.train.batching import TokenSequence
+from toolenvs.train.trajectories import sequences_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Episode:
+    """A finished episode."""
+
+    version: int
+    """Of the policy that sampled it; the newest one, where several did."""
+    sequences: tuple[TokenSequence, ...]
+
+    @classmethod
+    def of(cls, trajectory: Trajectory) -> "Episode":
+        """A trainable trajectory."""
+        sampled = [int(tokens.versions[tokens.mask == Mask.POLICY].max(initial=-1)) for tokens in trajectory.sequences]
+        return cls(version=max(sampled), sequences=tuple(sequences_of(trajectory, episode=0)))
+
+    @property
+    def success(self) -> float:
+        """Raw correctness."""
+        return self.sequences[0].success
+
+    @property
+    def reward(self) -> float:
+        """The return, as it was trained on."""
+        return float(sum(sequence.rewards.sum() for sequence in self.sequences))
+
+    @property
+    def surprisal(self) -> float:
+        """Mean of -log p over the tokens that the policy sampled, in nats, under the policy that sampled them."""
+        logprobs = np.concatenate([each.logprobs[each.mask == Mask.POLICY] for each in self.sequences])
+        return -float(logprobs.mean())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Episodes of one task out of one rollout."""
+
+    task: str
+    version: int
+    """Of the newest policy that sampled one of them."""
+    rate: float
+    """Mean raw correctness, of all that were rolled out."""
+    episodes: tuple[Episode, ...]
+    """Those that are remembered."""
+
+    @classmethod
+    def of(cls, members: Sequence[Trajectory]) -> "Group":
+        """A group of trainable trajectories."""
+        episodes = tuple(map(Episode.of, members))
+        return cls(
+            task=members[0].task,
+            version=max(episode.version for episode in episodes),
+            rate=float(np.mean([episode.success for episode in episodes])),
+            episodes=episodes,
+        )
+
+
+class Memory:
+    """Groups in the order in which they came.
+
+    Args:
+        capacity: groups that are kept; the oldest one makes room.
+        max_age: how far the policy of a group may lie behind the newest one, in steps; 0 for any.
+    """
+
+    def __init__(self, capacity: int, max_age: int = 0) -> None:
+        self._max_age = max_age
+        self.groups: deque[Group] = deque(maxlen=capacity)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def add(self, group: Group) -> None:
+        """Remember a group, the newest."""
+        self.groups.append(group)
+
+    def forget(self, version: int) -> None:
+        """Drop what is too old for a policy of that version."""
+        if self._max_age:
+            kept = [group for group in self.groups if version - group.version <= self._max_age]
+            self.groups = deque(kept, maxlen=self.groups.maxlen)
+
+    def episodes(self, task: str) -> list[Episode]:
+        """Those of a task, oldest first."""
+        return [episode for group in self.groups if group.task == task for episode in group.episodes]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Tensors and plain values."""
+        return {"groups": [_plain_group(group) for group in self.groups]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from what `state_dict` gave."""
+        self.groups.clear()
+        self.groups.extend(map(_group, state["groups"]))
+
+
+def _plain_group(group: Group) -> dict[str, Any]:
+    episodes = [[episode.version, list(map(_plain, episode.sequences))] for episode in group.episodes]
+    return {"task": group.task, "version": group.version, "rate": group.rate, "episodes": episodes}
+
+
+def _group(values: dict[str, Any]) -> Group:
+    made = [Episode(version=version, sequences=tuple(map(_sequence, held))) for version, held in values["episodes"]]
+    return Group(**{**values, "episodes": tuple(made)})
+
+
+def _plain(sequence: TokenSequence) -> dict[str, Any]:
+    values = {field.name: getattr(sequence, field.name) for field in fields(sequence)}
+    return {name: torch.from_numpy(value) if isinstance(value, np.ndarray) else value for name, value in values.items()}
+
+
+def _sequence(values: dict[str, Any]) -> TokenSequence:
+    return TokenSequence(
+        **{name: value.numpy() if isinstance(value, torch.Tensor) else value for name, value in values.items()}
+    )
