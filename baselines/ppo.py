@@ -58,7 +58,7 @@ def main(args: Args) -> dict[str, float]:
     if "values" not in advantages.needs(args.estimator):
         raise ConfigError(f"estimator {args.estimator!r} makes no use of a critic; baselines/grpo.py is without one")
     with Run(args, "PPO") as run:
-        critic = Critic(run.initial)
+        critic = run.place(Critic(run.initial))
         critic_optimizers = run.optimizers_for(
             critic, lr=args.critic_lr, muon_lr=args.critic_muon_lr, warmup_steps=args.critic_lr_warmup_steps
         )
@@ -71,7 +71,7 @@ def main(args: Args) -> dict[str, float]:
                 batch = make_batch(args, run, groups)
                 old_logprobs = run.updater.rescore(batch) if args.recompute_logprobs else batch.logprobs
                 batch, shaped = run.updater.shape_rewards(batch, old_logprobs)
-                values = estimate_values(critic, batch, args.micro_batch_tokens)
+                values = estimate_values(critic, batch, args)
                 credit = assign_credit(args, batch, values)
                 line |= update_critic(
                     critic,
@@ -79,10 +79,10 @@ def main(args: Args) -> dict[str, float]:
                     batch,
                     values,
                     credit.returns,
+                    args,
                     clip=args.value_clip or None,
                     epochs=args.critic_epochs,
                     mini_batches=args.critic_mini_batches or args.mini_batches,
-                    micro_batch_tokens=args.micro_batch_tokens,
                     seed=(args.seed, step, 1),
                 )
                 if step > args.critic_warmup_steps:

@@ -7,6 +7,7 @@ to train on a tool's output would teach the policy to invent it.
 """
 
 import asyncio
+import contextlib
 import itertools
 import time
 from collections.abc import Mapping
@@ -22,24 +23,25 @@ from toolenvs.agents.engine import Engine
 from toolenvs.coldstart import read_rows, to_tokens
 from toolenvs.errors import ConfigError
 from toolenvs.rollout import Trajectory, TrajectoryWriter, collect, read_trajectories
-from toolenvs.train import checkpoint
-from toolenvs.train.batching import TokenSequence, micro_batches, pad
+from toolenvs.train import checkpoint, ranks
+from toolenvs.train.batching import TokenSequence
 from toolenvs.train.engines.transformers import TransformersEngine
 from toolenvs.train.evaluate import evaluate
-from toolenvs.train.losses import Denominator, aggregate
+from toolenvs.train.forward import ForwardSettings
+from toolenvs.train.imitation import train_step
 from toolenvs.train.metrics import MetricsWriter
 from toolenvs.train.optim import Optimizers
+from toolenvs.train.placed import PlacedPolicy
 from toolenvs.train.plots import learning_curve
-from toolenvs.train.policy import MADE_HERE, load_policy, save_policy
+from toolenvs.train.policy import MADE_HERE, load_policy
 from toolenvs.train.recipe import parse
 from toolenvs.train.sampler import TaskSampler
-from toolenvs.train.scoring import score
 from toolenvs.train.tiny import demonstrator
 from toolenvs.train.trajectories import sequences_of, trainable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Args:
+@dataclass(frozen=True, kw_only=True)
+class Args(ForwardSettings):
     """Settings of a run."""
 
     output: str
@@ -62,8 +64,6 @@ class Args:
     """Optimizer steps."""
     batch: int = 64
     """Demonstrations in each step."""
-    micro_batch_tokens: int = 4096
-    """Tokens, padding included, that go through the model at once."""
     lr: float = 1e-5
     """Peak learning rate of AdamW."""
     muon_lr: float = 0.0
@@ -88,19 +88,27 @@ class Args:
     """Go on from the newest checkpoint in `output`."""
     threads: int = 0
     """CPU threads of torch; 0 for its own choice."""
+    rank_timeout_s: float = ranks.TIMEOUT_S
+    """With torchrun: wall-clock seconds that processes wait for one another."""
 
 
 def main(args: Args) -> dict[str, float]:
     """Train, evaluate and save; returns the evaluation's metrics."""
     if args.threads:
         torch.set_num_threads(args.threads)
-    output = Path(args.output)
-    with tqdm(desc="base phase", unit="step", leave=False, disable=args.model not in MADE_HERE) as bar:
+    with ranks.joined(args.rank_timeout_s):
+        return train(args, Path(args.output))
+
+
+def train(args: Args, output: Path) -> dict[str, float]:
+    """As `main`, in each of the processes that torchrun started, or in the only one."""
+    hidden = args.model not in MADE_HERE or not ranks.chief()
+    with tqdm(desc="base phase", unit="step", leave=False, disable=hidden) as bar:
         model, tokenizer = load_policy(args.model, progress=lambda step, loss: bar.update())
+    policy = PlacedPolicy(model, args, next(model.parameters()).dtype, sampled_here=True)
     env = blueprint.load(args.page, tokenizer=tokenizer, **args.env)
     test_env = blueprint.load(args.page, tokenizer=tokenizer, **{**args.env, **args.test_env})
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    model.to(device)
 
     with asyncio.Runner() as runner:
         if args.rows:
@@ -109,7 +117,7 @@ def main(args: Args) -> dict[str, float]:
             shown = demonstrations(args, env, output, runner)
             sequences = [one for number, episode in enumerate(shown) for one in sequences_of(episode, episode=number)]
         optimizers = Optimizers(
-            model,
+            policy.model,
             lr=args.lr,
             muon_lr=args.muon_lr,
             weight_decay=args.weight_decay,
@@ -121,30 +129,37 @@ def main(args: Args) -> dict[str, float]:
         done = 0
         saved = checkpoint.list_checkpoints(output / "checkpoints")
         if args.resume and saved:
-            done, sampler.position = checkpoint.load(saved[-1], model=model, optimizers=optimizers)
+            done, sampler.position = checkpoint.load(saved[-1], model=policy.model, optimizers=optimizers)
 
-        with MetricsWriter(output, done if args.resume else None) as metrics:
-            for step in tqdm(range(done + 1, args.steps + 1), desc="SFT", initial=done, total=args.steps):
+        with contextlib.ExitStack() as stack:
+            metrics = None
+            if ranks.chief():
+                metrics = stack.enter_context(MetricsWriter(output, done if args.resume else None))
+            left = range(done + 1, args.steps + 1)
+            for step in tqdm(left, desc="SFT", initial=done, total=args.steps, disable=not ranks.chief()):
                 started_s = time.perf_counter()
                 chosen = [sequences[index] for index in sampler.take(args.batch)]
-                loss = train_step(model, chosen, args.micro_batch_tokens, device)
+                loss = train_step(policy.model, chosen, args, device)
                 norm = optimizers.step()
-                metrics.write(step, {"loss": loss, "gradient_norm": norm, "step_s": time.perf_counter() - started_s})
+                if metrics is not None:
+                    took_s = time.perf_counter() - started_s
+                    metrics.write(step, {"loss": loss, "gradient_norm": norm, "step_s": took_s})
                 if step % args.checkpoint_every == 0 or step == args.steps:
                     checkpoint.save(
                         output / "checkpoints",
                         step=step,
-                        model=model,
+                        model=policy.model,
                         optimizers=optimizers,
                         sampler=sampler.position,
                     )
-        save_policy(output / "model", model, tokenizer)
-        learning_curve({"SFT": output}, ["loss"], output / "curve.png", title="cold start")
 
-        engine: Engine = TransformersEngine(model, tokenizer)
+        engine: Engine = TransformersEngine(policy.refresh(), tokenizer)
         tasks = [test_env.tasks[index] for index in range(min(args.test_tasks, len(test_env.tasks)))]
         result, _ = evaluate(test_env, engine, tasks, runner, max_turn_tokens=args.max_turn_tokens)
-    print(f"held-out success after the cold start: {result['test_success']:.3f} ({len(tasks)} tasks)")
+    policy.save(output / "model", tokenizer)
+    if ranks.chief():
+        learning_curve({"SFT": output}, ["loss"], output / "curve.png", title="cold start")
+        print(f"held-out success after the cold start: {result['test_success']:.3f} ({len(tasks)} tasks)")
     return result
 
 
@@ -156,20 +171,21 @@ def demonstrations(args: Args, env: blueprint.Blueprint, output: Path, runner: a
             raise ConfigError(f"{args.demonstrations} holds no trajectory with tokens of a policy")
         return found[: args.size]
     tasks = [env.tasks[index % len(env.tasks)] for index in range(args.size)]
-    path = output / "demonstrations.jsonl"
-    path.unlink(missing_ok=True)
-    with TrajectoryWriter(path) as writer, tqdm(total=len(tasks), desc="demonstrations", leave=False) as bar:
-        acted = runner.run(
-            collect(
-                env,
-                demonstrator(env, args.seed),
-                tasks,
-                seed=args.seed,
-                on_trajectory=lambda trajectory: bar.update(),
+    agent = demonstrator(env, args.seed)
+    with tqdm(total=len(tasks), desc="demonstrations", leave=False, disable=not ranks.chief()) as bar:
+
+        def act(part: range) -> list[Trajectory]:
+            return runner.run(
+                collect(env, agent, tasks, seed=args.seed, on_trajectory=lambda one: bar.update(), part=part)
             )
-        )
-        for trajectory in acted:
-            writer.write(trajectory)
+
+        acted = ranks.shared(len(tasks), act)
+    if ranks.chief():
+        path = output / "demonstrations.jsonl"
+        path.unlink(missing_ok=True)
+        with TrajectoryWriter(path) as writer:
+            for trajectory in acted:
+                writer.write(trajectory)
     return [trajectory for trajectory in acted if trainable(trajectory)]
 
 
@@ -179,19 +195,6 @@ def cold_start_rows(args: Args, env: blueprint.Blueprint) -> list[TokenSequence]
         raise ConfigError("cold-start rows need a tokenizer to be trained on")
     rows = [to_tokens(row, env.codec) for row in itertools.islice(read_rows(args.rows), args.size)]
     return [TokenSequence.of(tokens.ids, tokens.mask) for tokens in rows]
-
-
-def train_step(model: Any, sequences: list[TokenSequence], micro_batch_tokens: int, device: str) -> float:
-    """Accumulate the gradient of the mean negative log-likelihood over all policy tokens; returns that mean."""
-    whole = pad(sequences, device)
-    denominator = Denominator.of(whole.mask)
-    total = 0.0
-    for index in micro_batches(whole.lengths.tolist(), micro_batch_tokens):
-        part = whole.rows(torch.tensor(index, device=device))
-        loss = aggregate(-score(model, part).logprobs, part.mask, "token-mean", denominator)
-        loss.backward()
-        total += float(loss.detach())
-    return total
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
     ├── TranscriptError       an append would break an invariant of the transcript      (also ValueError)
     ├── ConfigError           a recipe, a setting or a run folder cannot be used        (also ValueError)
     ├── MissingExtraError     an optional package is needed and not installed           (also ImportError)
+    ├── RankError             another process of a training run died, or does not answer
     ├── ForkError             the running episode holds something that cannot be copied
     ├── ToolError             told to the model as its observation; the episode goes on
     └── InfrastructureError   never the model's failure: the episode ends as `infrastructure`
@@ -49,6 +50,10 @@ class MissingExtraError(ToolenvsError, ImportError):
         super().__init__(f"{needed_for} needs the package {package!r}: pip install 'toolenvs[{extra}]'")
         self.package = package
         self.extra = extra
+
+
+class RankError(ToolenvsError):
+    """Another process of a training run died, or did not come where the others wait for it."""
 
 
 class ForkError(ToolenvsError):

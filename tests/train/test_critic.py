@@ -8,7 +8,11 @@ import torch
 
 from toolenvs.train.batching import pad
 from toolenvs.train.critic import Critic, estimate_values, update_critic, value_loss
+from toolenvs.train.forward import ForwardSettings
 from toolenvs.train.optim import Optimizers, split_parameters
+
+WHOLE = ForwardSettings(micro_batch_tokens=10_000)
+PIECES = ForwardSettings(micro_batch_tokens=1, packing="packed")
 
 
 @pytest.fixture
@@ -27,8 +31,9 @@ def batch(sequences):
     return replace(made, logprobs=made.logprobs.double(), rewards=made.rewards.double())
 
 
-def test_a_value_is_of_the_state_before_its_token(critic, batch):
-    found = estimate_values(critic, batch, micro_batch_tokens=30)
+@pytest.mark.parametrize("packing", ["padded", "packed"])
+def test_a_value_is_of_the_state_before_its_token(critic, batch, packing):
+    found = estimate_values(critic, batch, ForwardSettings(micro_batch_tokens=30, packing=packing))
     for row in range(len(batch)):
         for t in range(batch.ids.shape[1]):
             expected = 0.0
@@ -41,7 +46,7 @@ def test_a_value_is_of_the_state_before_its_token(critic, batch):
 def test_an_untrained_critic_says_0_and_leaves_the_policy_alone(model, batch):
     before = copy.deepcopy(model.state_dict())
     critic = Critic(model)
-    assert not estimate_values(critic, batch, 10_000).any()
+    assert not estimate_values(critic, batch, WHOLE).any()
     critic(batch).sum().backward()
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
     assert all(parameter.grad is None for parameter in model.parameters())
@@ -107,9 +112,9 @@ class Gradients:
 @pytest.mark.parametrize("mini_batches", [1, 3])
 def test_micro_batches_of_one_sequence_give_the_gradient_of_the_whole(critic, batch, mini_batches):
     returns = batch.rewards.flip(-1).cumsum(-1).flip(-1)
-    old = estimate_values(critic, batch, 10_000) + 0.2
+    old = estimate_values(critic, batch, WHOLE) + 0.2
 
-    def run(micro_batch_tokens):
+    def run(settings):
         taken = Gradients(critic)
         numbers = update_critic(
             critic,
@@ -117,14 +122,14 @@ def test_micro_batches_of_one_sequence_give_the_gradient_of_the_whole(critic, ba
             batch,
             old,
             returns,
+            settings,
             clip=0.1,
             mini_batches=mini_batches,
-            micro_batch_tokens=micro_batch_tokens,
             seed=(0, 1),
         )
         return taken.taken, numbers
 
-    (whole, numbers), (parts, numbers_of_parts) = run(10_000), run(1)
+    (whole, numbers), (parts, numbers_of_parts) = run(WHOLE), run(PIECES)
     assert len(whole) == len(parts) == mini_batches
     for one, other in zip(whole, parts, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
@@ -137,9 +142,9 @@ def test_the_critic_comes_to_explain_its_targets(model, batch):
     policy = batch.mask == 1
     returns = torch.where(policy, (batch.ids.roll(1, -1) % 7).double(), torch.zeros_like(batch.rewards))
     for step in range(30):
-        values = estimate_values(critic, batch, 10_000)
-        settings = {"clip": None, "mini_batches": 1, "micro_batch_tokens": 10_000, "seed": (0, step)}
-        numbers = update_critic(critic, optimizers, batch, values, returns, **settings)
+        values = estimate_values(critic, batch, WHOLE)
+        settings = {"clip": None, "mini_batches": 1, "seed": (0, step)}
+        numbers = update_critic(critic, optimizers, batch, values, returns, WHOLE, **settings)
         if step == 0:
             assert numbers["value_explained"] == pytest.approx(0)
     assert numbers["value_explained"] > 0.5

@@ -7,7 +7,8 @@ length, never by token id: an end-of-text token is a token like others.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from typing import Literal
 
 import numpy as np
 import torch
@@ -36,6 +37,8 @@ class TokenSequence:
     """Sequences of one episode share this number; None for an episode that is one sequence."""
     turns: NDArray[np.int64]
     """The policy's turn that each token is of, [T]."""
+    nodes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """In a tree of episodes, the node of it that each token is of, from 1; 0 for none, [T]. Empty for all 0."""
     success: float = 0.0
     """Raw correctness of the episode."""
     cut_short: bool = False
@@ -50,6 +53,7 @@ class TokenSequence:
         rewards: ArrayLike | None = None,
         group: int = 0,
         turns: ArrayLike | None = None,
+        nodes: ArrayLike | None = None,
         success: float = 0.0,
         cut_short: bool = False,
     ) -> "TokenSequence":
@@ -70,12 +74,15 @@ class TokenSequence:
             rewards=zeros if rewards is None else np.array(rewards, dtype=np.float32),
             group=group,
             turns=_runs(mask) if turns is None else np.array(turns, dtype=np.int64),
+            nodes=np.array([] if nodes is None else nodes, dtype=np.int64),
             success=success,
             cut_short=cut_short,
         )
 
     def __post_init__(self) -> None:
-        shapes = {name: getattr(self, name).shape for name in ("ids", "mask", "logprobs", "rewards", "turns")}
+        if not len(self.nodes):
+            object.__setattr__(self, "nodes", np.zeros(self.ids.shape, dtype=np.int64))
+        shapes = {name: getattr(self, name).shape for name in ("ids", "mask", "logprobs", "rewards", "turns", "nodes")}
         if len(set(shapes.values())) != 1 or self.ids.ndim != 1 or not len(self.ids):
             raise TranscriptError(f"a sequence needs one-dimensional arrays of one length, at least 1; got {shapes}")
         if not np.isin(self.mask, list(Mask)).all():
@@ -131,6 +138,8 @@ class Batch:
     """Group of each sequence, int64 [B]."""
     turns: Tensor
     """The policy's turn that each token is of, int64 [B, T]."""
+    nodes: Tensor
+    """In a tree of episodes, the node of it that each token is of, from 1; 0 for none, int64 [B, T]."""
     success: Tensor
     """Raw correctness of each sequence, float32 [B]."""
     cut_short: Tensor
@@ -183,6 +192,7 @@ def pad(sequences: Sequence[TokenSequence], device: torch.device | str = "cpu") 
         rewards=rectangle("rewards", torch.float32),
         groups=torch.tensor([sequence.group for sequence in sequences]),
         turns=rectangle("turns", torch.int64),
+        nodes=rectangle("nodes", torch.int64),
         success=torch.tensor([sequence.success for sequence in sequences], dtype=torch.float32),
         cut_short=torch.tensor([sequence.cut_short for sequence in sequences]),
         episodes=_episodes([sequence.episode for sequence in sequences]),
@@ -195,20 +205,75 @@ def _episodes(given: Sequence[int | None]) -> Tensor:
     return torch.tensor([-1 - index if number is None else number for index, number in enumerate(given)])
 
 
-def micro_batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
-    """Cut sequences into micro-batches of like lengths whose padded size is at most `max_tokens`.
+Layout = Literal["padded", "rows", "row"]
+"""How sequences lie in one forward pass: each padded to the longest; end to end in rows as long as the longest; end to
+end in one row."""
+
+
+def micro_batches(lengths: Sequence[int], max_tokens: int, layout: Layout = "padded") -> Iterator[list[int]]:
+    """Cut sequences into micro-batches of like lengths of at most `max_tokens`, padding included.
 
     A sequence longer than `max_tokens` comes alone. Yields the indices of each micro-batch; each index comes once.
     """
+    if layout == "rows":
+        yield from _batches_of_rows(lengths, max_tokens)
+        return
     chosen: list[int] = []
+    held = 0
     for index in sorted(range(len(lengths)), key=lambda index: lengths[index]):
         # Lengths rise, so the newest sequence is the one that sets the padded width.
-        if chosen and (len(chosen) + 1) * lengths[index] > max_tokens:
+        size = (len(chosen) + 1) * lengths[index] if layout == "padded" else held + lengths[index]
+        if chosen and size > max_tokens:
             yield chosen
-            chosen = []
+            chosen, held = [], 0
         chosen.append(index)
+        held += lengths[index]
     if chosen:
         yield chosen
+
+
+def _batches_of_rows(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
+    """Micro-batches that `pack` lays into rows as long as their longest sequence, of `max_tokens` in all."""
+    chosen: list[int] = []
+    room: list[int] = []  # left in each row
+    width = 0
+    for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
+        place = next((place for place, left in enumerate(room) if left >= lengths[index]), None)
+        if place is None and chosen and (len(room) + 1) * width > max_tokens:
+            yield chosen
+            chosen, room = [], []
+        if not chosen:
+            width = lengths[index]
+        chosen.append(index)
+        if place is not None and room:
+            room[place] -= lengths[index]
+        else:
+            room.append(width - lengths[index])
+    if chosen:
+        yield chosen
+
+
+def shares(lengths: Sequence[int], max_tokens: int, layout: Layout, rank: int, size: int) -> list[list[int]]:
+    """One process's micro-batches, where `size` processes share the sequences so that each has about as many tokens.
+
+    Every process gets as many micro-batches; those of one that has no more sequences are empty.
+    """
+    if size == 1:
+        return list(micro_batches(lengths, max_tokens, layout))
+    owned: list[list[int]] = [[] for _ in range(size)]
+    loads = [0] * size
+    for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
+        least = loads.index(min(loads))
+        owned[least].append(index)
+        loads[least] += lengths[index]
+    cut = [
+        [
+            [own[member] for member in members]
+            for members in micro_batches([lengths[i] for i in own], max_tokens, layout)
+        ]
+        for own in owned
+    ]
+    return cut[rank] + [[]] * (max(map(len, cut)) - len(cut[rank]))
 
 
 def pack(lengths: Sequence[int], capacity: int) -> list[list[int]]:

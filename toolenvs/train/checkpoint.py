@@ -2,7 +2,9 @@
 
     <folder>/step-000040.pt     model, optimizers, random states, sampler position, number of steps done, further parts
 
-Of a model with frozen weights, such as one with low-rank adapters, only the trained ones are kept.
+Of a model with frozen weights, such as one with low-rank adapters, only the trained ones are kept. Where several
+processes share a model, the first one writes what all of them gather, so that a checkpoint is the same for any number
+of processes, and another number may go on from it.
 
 A file is written under another name, flushed to the disk and then renamed, so that a crash at any moment leaves the
 previous checkpoint as the newest one.
@@ -21,7 +23,9 @@ import torch
 from torch import nn
 
 from toolenvs.errors import ConfigError
+from toolenvs.train import ranks
 from toolenvs.train.optim import Optimizers
+from toolenvs.train.sharding import spread, whole
 
 _NAME = re.compile(r"step-(\d{6,})\.pt")
 
@@ -48,7 +52,7 @@ def save(
     keep: int = 2,
     parts: Mapping[str, Stateful] | None = None,
 ) -> Path:
-    """Write a checkpoint and remove all but the newest `keep`.
+    """Write a checkpoint and remove all but the newest `keep`; every process of a run must call it.
 
     Args:
         folder: where the checkpoints of the run lie; made where it is missing.
@@ -59,16 +63,19 @@ def save(
         keep: how many checkpoints to leave.
         parts: what else the run consists of, by name.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     state = {
         "step": step,
-        "model": trained_state(model),
-        "optimizers": optimizers.state_dict(),
+        "model": whole(trained_state(model)),
+        "optimizers": whole(optimizers.state_dict()),
         "sampler": sampler,
         "random": random_state(),
-        "parts": {name: part.state_dict() for name, part in (parts or {}).items()},
+        "random_of_others": ranks.gather(random_state())[1:],
+        "parts": {name: whole(part.state_dict()) for name, part in (parts or {}).items()},
     }
     path = folder / f"step-{step:06d}.pt"
+    if not ranks.chief():
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".unfinished")
     with unfinished.open("wb") as file:
         torch.save(state, file)
@@ -104,14 +111,14 @@ def load(
         state = torch.load(path, map_location="cpu", weights_only=True)
         if missing := trained_state(model).keys() ^ state["model"].keys():
             raise ValueError(f"model and checkpoint differ in {', '.join(sorted(missing)[:3])}")
-        model.load_state_dict(state["model"], strict=False)
+        model.load_state_dict(spread(state["model"], trained_state(model)), strict=False)
         optimizers.load_state_dict(state["optimizers"])
         saved = state.get("parts", {})
         if differing := saved.keys() ^ (parts or {}).keys():
             raise ValueError(f"run and checkpoint differ in {', '.join(sorted(differing))}")
         for name, part in (parts or {}).items():
-            part.load_state_dict(saved[name])
-        set_random_state(state["random"])
+            part.load_state_dict(spread(saved[name], part.state_dict()))
+        set_random_state(_of_this_process(state))
         return state["step"], state["sampler"]
     except pickle.UnpicklingError as error:
         raise ConfigError(f"cannot resume from {path}: it is no checkpoint of tensors and plain values") from error
@@ -136,6 +143,14 @@ def random_state() -> dict[str, Any]:
         "numpy": {**numpy_state, "state": {**numpy_state["state"], "key": numpy_state["state"]["key"].tolist()}},
         "python": random.getstate(),
     }
+
+
+def _of_this_process(state: dict[str, Any]) -> dict[str, Any]:
+    """The random state that this process goes on from; one that was not there when it was saved has one of its own."""
+    rank, others = ranks.rank(), state.get("random_of_others", [])
+    if rank == 0:
+        return state["random"]  # type: ignore[no-any-return]
+    return others[rank - 1] if rank <= len(others) else random_state()  # type: ignore[no-any-return]
 
 
 def set_random_state(state: dict[str, Any]) -> None:

@@ -13,9 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from toolenvs.tokens import Mask
-from toolenvs.train.batching import Batch, micro_batches
+from toolenvs.train import ranks
+from toolenvs.train.batching import Batch
+from toolenvs.train.forward import ForwardSettings, computing, layout_of, micro_batches
 from toolenvs.train.losses import Denominator, token_mean
 from toolenvs.train.optim import Optimizers
+from toolenvs.train.rows import lay_out
 
 
 class Critic(nn.Module):
@@ -42,23 +45,31 @@ class Critic(nn.Module):
         """The head, which Muon leaves alone."""
         return self.head
 
-    def forward(self, batch: Batch) -> Tensor:
+    def forward(self, batch: Batch, settings: ForwardSettings | None = None) -> Tensor:
         """The value before each policy token, 0 elsewhere, at least float32, [B, T]."""
-        hidden = self.decoder(input_ids=batch.ids, attention_mask=batch.attention).last_hidden_state  # [B, T, H]
-        found = self.head(hidden[:, :-1]).squeeze(-1)
+        policy = batch.mask == Mask.POLICY
+        layout = layout_of(self.decoder, settings or ForwardSettings())
+        rows = lay_out(batch, layout)
+        with computing(self):
+            hidden = self.decoder(**rows.inputs).last_hidden_state  # [R, P, H]
+            if layout == "padded":
+                found = self.head(hidden[:, :-1]).squeeze(-1)  # [B, T - 1]
+            else:
+                said = self.head(hidden.flatten(0, 1)[rows.places]).squeeze(-1)  # [M]
+                found = said.new_zeros(len(batch), batch.ids.shape[1] - 1).masked_scatter(policy[:, 1:], said)
         values = nn.functional.pad(found.to(torch.promote_types(found.dtype, torch.float32)), (1, 0))  # [B, T]
-        return torch.where(batch.mask == Mask.POLICY, values, torch.zeros_like(values))
+        return torch.where(policy, values, torch.zeros_like(values))
 
 
 @torch.no_grad()
-def estimate_values(critic: Critic, batch: Batch, micro_batch_tokens: int) -> Tensor:
+def estimate_values(critic: Critic, batch: Batch, settings: ForwardSettings) -> Tensor:
     """The critic's values of a whole batch, [B, T]."""
     values = torch.zeros_like(batch.logprobs)
-    for members in micro_batches(batch.lengths.tolist(), micro_batch_tokens):
-        index = torch.tensor(members, device=batch.ids.device)
-        part = batch.rows(index)
-        values[index, : part.ids.shape[1]] = critic(part).to(values.dtype)
-    return values
+    for part in micro_batches(critic.decoder, batch, settings):
+        found = critic(part.batch, settings)
+        if not part.idle:
+            values[part.index, : found.shape[1]] = found.to(values.dtype)
+    return ranks.total(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +108,10 @@ def update_critic(
     batch: Batch,
     old_values: Tensor,
     returns: Tensor,
+    settings: ForwardSettings,
     *,
     clip: float | None,
     mini_batches: int,
-    micro_batch_tokens: int,
     seed: tuple[int, ...],
     epochs: int = 1,
 ) -> dict[str, float]:
@@ -111,25 +122,28 @@ def update_critic(
         value_explained: share of the targets' variance that the values before the update explained; 1 is all.
     """
     rng = np.random.default_rng(seed)
-    sums = dict.fromkeys(("value_loss", "value_clipped", "value_gradient_norm"), 0.0)
+    sums = dict.fromkeys(("value_loss", "value_clipped"), 0.0)
+    norm = 0.0
     steps = 0
     for _ in range(epochs):
         order = torch.from_numpy(rng.permutation(len(batch))).to(batch.ids.device)
         for mini_batch in order.chunk(min(mini_batches, len(batch))):
             denominator = Denominator.of(batch.mask[mini_batch])
-            for members in micro_batches(batch.lengths[mini_batch].tolist(), micro_batch_tokens):
-                index = mini_batch[torch.tensor(members, device=mini_batch.device)]
-                part = batch.rows(index)
+            for micro_batch in micro_batches(critic.decoder, batch, settings, mini_batch):
+                index, part = micro_batch.index, micro_batch.batch
                 width = part.ids.shape[1]
-                found = value_loss(critic(part), old_values[index, :width], returns[index, :width], part.mask, clip)
+                values = critic(part, settings)
+                found = value_loss(values, old_values[index, :width], returns[index, :width], part.mask, clip)
                 loss = token_mean(found.loss, part.mask, denominator)
                 loss.backward()  # type: ignore[no-untyped-call]
                 sums["value_loss"] += float(loss.detach())
                 sums["value_clipped"] += float(found.clipped.sum()) / denominator.tokens
-            sums["value_gradient_norm"] += optimizers.step()
+            norm += optimizers.step()
             steps += 1
+    together = ranks.total(torch.tensor(list(sums.values()), dtype=torch.float64, device=batch.ids.device)).tolist()
+    means = {name: value / steps for name, value in zip(sums, together, strict=True)}
     policy = batch.mask == Mask.POLICY
     spread = float(returns[policy].var(correction=0))
     left = float((returns - old_values)[policy].var(correction=0))
     explained = 1 - left / spread if spread else float("nan")
-    return {**{name: value / steps for name, value in sums.items()}, "value_explained": explained}
+    return {**means, "value_gradient_norm": norm / steps, "value_explained": explained}

@@ -1,12 +1,13 @@
 """Held-out success of a policy."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from toolenvs.agents.engine import Engine, EngineAgent, Sampling
 from toolenvs.blueprint import Blueprint
 from toolenvs.rollout import Trajectory, collect
 from toolenvs.tasks.task import Task
+from toolenvs.train import ranks
 from toolenvs.train.trajectories import summary
 
 SEED = 20_250_411
@@ -22,10 +23,14 @@ def evaluate(
     temperature: float = 1.0,
     top_p: float = 1.0,
     max_turn_tokens: int = 1024,
+    share: Callable[[int, Callable[[range], list[Trajectory]]], list[Trajectory]] = ranks.shared,
 ) -> tuple[dict[str, float], list[Trajectory]]:
-    """One episode of each task; gives the episodes, and their `summary` with `test_` before every name."""
-    sampling = Sampling(temperature=temperature, top_p=top_p, max_turn_tokens=max_turn_tokens)
-    episodes = runner.run(collect(blueprint, EngineAgent(engine, sampling), tasks, seed=SEED))
+    """One episode of each task; gives the episodes, and their `summary` with `test_` before every name.
+
+    `share` says which process runs which, where there are several.
+    """
+    agent = EngineAgent(engine, Sampling(temperature=temperature, top_p=top_p, max_turn_tokens=max_turn_tokens))
+    episodes = share(len(tasks), lambda part: runner.run(collect(blueprint, agent, tasks, seed=SEED, part=part)))
     return tested(episodes), episodes
 
 

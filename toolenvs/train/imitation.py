@@ -5,7 +5,9 @@ from typing import Any
 
 import torch
 
-from toolenvs.train.batching import TokenSequence, micro_batches, pad
+from toolenvs.train import ranks
+from toolenvs.train.batching import TokenSequence, pad
+from toolenvs.train.forward import ForwardSettings, micro_batches
 from toolenvs.train.losses import Denominator, aggregate
 from toolenvs.train.scoring import score
 
@@ -13,7 +15,7 @@ from toolenvs.train.scoring import score
 def train_step(
     model: Any,
     sequences: Sequence[TokenSequence],
-    micro_batch_tokens: int,
+    settings: ForwardSettings,
     device: torch.device | str,
     *,
     entropy_coef: float = 0.0,
@@ -23,19 +25,18 @@ def train_step(
     Args:
         model: the policy.
         sequences: what it learns to write.
-        micro_batch_tokens: tokens, padding included, that go through the model at once.
+        settings: how the model is run.
         device: of the model.
         entropy_coef: weight of an entropy bonus, which the returned mean leaves out.
     """
     whole = pad(sequences, device)
     denominator = Denominator.of(whole.mask)
-    total = 0.0
-    for index in micro_batches(whole.lengths.tolist(), micro_batch_tokens):
-        part = whole.rows(torch.tensor(index, device=device))
-        scores = score(model, part, entropy_gradient=bool(entropy_coef))
-        loss = aggregate(-scores.logprobs, part.mask, "token-mean", denominator)
-        total += float(loss.detach())
+    total = torch.zeros((), dtype=torch.float64, device=whole.ids.device)
+    for part in micro_batches(model, whole, settings):
+        scores = score(model, part.batch, settings, entropy_gradient=bool(entropy_coef))
+        loss = aggregate(-scores.logprobs, part.batch.mask, "token-mean", denominator)
+        total += loss.detach()
         if entropy_coef:
-            loss = loss - entropy_coef * aggregate(scores.entropy, part.mask, "token-mean", denominator)
+            loss = loss - entropy_coef * aggregate(scores.entropy, part.batch.mask, "token-mean", denominator)
         loss.backward()  # type: ignore[no-untyped-call]
-    return total
+    return float(ranks.total(total))

@@ -3,7 +3,11 @@
 from typing import Any
 
 from torch import nn
+from torch.distributed.tensor import DTensor
 from torch.optim import AdamW, Muon, Optimizer
+
+from toolenvs.train.muon import ShardedMuon
+from toolenvs.train.sharding import number, spread
 
 
 def split_parameters(model: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
@@ -54,7 +58,8 @@ class Optimizers:
         self._parameters = [*matrices, *others]
         self._optimizers: list[Optimizer] = [AdamW(others, lr=lr, betas=betas, weight_decay=weight_decay)]
         if matrices:
-            self._optimizers.append(Muon(matrices, lr=muon_lr, weight_decay=weight_decay))
+            kind = ShardedMuon if isinstance(matrices[0], DTensor) else Muon
+            self._optimizers.append(kind(matrices, lr=muon_lr, weight_decay=weight_decay))
         self._peaks = [[group["lr"] for group in optimizer.param_groups] for optimizer in self._optimizers]
         self._warmup_steps = warmup_steps
         self._decay_steps = decay_steps
@@ -67,7 +72,7 @@ class Optimizers:
         A step whose gradient is not finite is left out, and its norm says so: the weights must survive it.
         """
         limit = self._max_grad_norm if self._max_grad_norm is not None else float("inf")
-        norm = float(nn.utils.clip_grad_norm_(self._parameters, limit))
+        norm = number(nn.utils.clip_grad_norm_(self._parameters, limit))
         if norm < float("inf"):
             scale = self._schedule()
             self._steps += 1
@@ -94,7 +99,12 @@ class Optimizers:
         return {"steps": self._steps, "optimizers": [optimizer.state_dict() for optimizer in self._optimizers]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from what `state_dict` gave."""
+        """Go on from what `state_dict` gave; where parameters are shared out over processes, moments may be whole."""
         self._steps = state["steps"]
         for optimizer, saved in zip(self._optimizers, state["optimizers"], strict=True):
-            optimizer.load_state_dict(saved)
+            parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+            moments = {
+                index: {name: spread(value, parameters[index]) for name, value in kept.items()}
+                for index, kept in saved["state"].items()
+            }
+            optimizer.load_state_dict({**saved, "state": moments})

@@ -21,6 +21,7 @@ from toolenvs.tasks.task import Task, TaskSet
 from toolenvs.train import filters
 from toolenvs.train.batching import TokenSequence
 from toolenvs.train.demonstrations import SCRIPTED, Demonstrations, open_demonstrations
+from toolenvs.train.forward import ForwardSettings
 from toolenvs.train.imitation import train_step
 from toolenvs.train.optim import Optimizers
 
@@ -68,7 +69,7 @@ class Relift:
         model: the policy.
         tasks: of the training environment.
         source: of demonstrations.
-        micro_batch_tokens: tokens, padding included, that go through the model at once.
+        forward: how the model is run.
         device: of the model.
     """
 
@@ -79,14 +80,14 @@ class Relift:
         tasks: TaskSet,
         source: Demonstrations,
         *,
-        micro_batch_tokens: int,
+        forward: ForwardSettings,
         device: torch.device | str,
     ) -> None:
         self._options = options
         self._model = model
         self._tasks = tasks
         self._source = source
-        self._micro_batch_tokens = micro_batch_tokens
+        self._forward = forward
         self._device = device
         self._optimizers = Optimizers(
             model, lr=options.lr, muon_lr=options.muon_lr, max_grad_norm=options.max_grad_norm
@@ -118,7 +119,7 @@ class Relift:
             loss = train_step(
                 self._model,
                 sequences,
-                self._micro_batch_tokens,
+                self._forward,
                 self._device,
                 entropy_coef=self._options.entropy_coef,
             )
@@ -183,6 +184,6 @@ def open_relift(settings: ReliftSettings, run: Host) -> Relift | None:
         run.model,
         run.env.tasks,
         source,
-        micro_batch_tokens=run.settings.micro_batch_tokens,
+        forward=run.settings,
         device=run.device,
     )

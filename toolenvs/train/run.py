@@ -24,19 +24,23 @@ from toolenvs import blueprint
 from toolenvs.agents.engine import Engine, EngineAgent, Sampling
 from toolenvs.rollout import Trajectory, TrajectoryWriter, collect
 from toolenvs.tasks.task import Task
-from toolenvs.train import checkpoint, lora
+from toolenvs.train import checkpoint, lora, ranks
+from toolenvs.train.engines.absent import AbsentEngine
 from toolenvs.train.engines.opening import TRANSFORMERS, open_for
-from toolenvs.train.engines.sync import push
+from toolenvs.train.engines.sync import COARSE_TOLERANCE, push
 from toolenvs.train.engines.transformers import TransformersEngine
 from toolenvs.train.evaluate import SEED, evaluate, tested
 from toolenvs.train.ewma import Ewma
 from toolenvs.train.experience import Experience, ExperienceSettings
+from toolenvs.train.forward import prepare
 from toolenvs.train.metrics import MetricsWriter
 from toolenvs.train.optim import Optimizers
+from toolenvs.train.placed import PlacedPolicy
 from toolenvs.train.plots import learning_curve
-from toolenvs.train.policy import MADE_HERE, load_policy, save_policy
+from toolenvs.train.policy import MADE_HERE, load_policy
 from toolenvs.train.policy_losses import needs
 from toolenvs.train.relift import open_relift
+from toolenvs.train.sharding import shard
 from toolenvs.train.update import Updater, UpdateSettings
 from toolenvs.train.workers.opening import open_workers
 from toolenvs.train.workers.pool import Workers
@@ -116,6 +120,8 @@ class RunSettings(UpdateSettings, ExperienceSettings, WorkerSettings):
     """Steps between rollouts whose trajectories are written to the run's folder; 0 for none."""
     resume: bool = False
     """Go on from the newest checkpoint in `output`."""
+    rank_timeout_s: float = ranks.TIMEOUT_S
+    """With torchrun: wall-clock seconds that processes wait for one another, such as for one that still rolls out."""
 
 
 class Run(contextlib.AbstractContextManager["Run"]):
@@ -135,19 +141,21 @@ class Run(contextlib.AbstractContextManager["Run"]):
     def __init__(self, settings: RunSettings, title: str) -> None:
         if settings.threads:
             torch.set_num_threads(settings.threads)
+        ranks.start(settings.rank_timeout_s)
         self.settings = settings
         self.output = Path(settings.output)
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         self._title = title
-        with tqdm(desc="base phase", unit="step", leave=False, disable=settings.model not in MADE_HERE) as bar:
+        hidden = settings.model not in MADE_HERE or not ranks.chief()
+        with tqdm(desc="base phase", unit="step", leave=False, disable=hidden) as bar:
             model, self.tokenizer = load_policy(settings.model, progress=lambda step, loss: bar.update())
-        model.to(self.device)
+        self._saved: torch.dtype = next(model.parameters()).dtype
         self.initial: Any = model if settings.adapter == "none" else copy.deepcopy(model)
         """The policy without adapters, as it was loaded where it has some: what a critic is made from."""
-        reference = copy.deepcopy(model).requires_grad_(False) if settings.needs_reference else None
+        reference = self.place(copy.deepcopy(model).requires_grad_(False)) if settings.needs_reference else None
         if settings.adapter != "none":
             torch.manual_seed(settings.seed)  # adapters begin at random, and dropout goes on from there
-        self.model: Any = lora.attach(
+        model = lora.attach(
             model,
             settings.adapter,
             rank=settings.adapter_rank,
@@ -155,8 +163,24 @@ class Run(contextlib.AbstractContextManager["Run"]):
             dropout=settings.adapter_dropout,
             targets=settings.adapter_targets or "all-linear",
         )
+        if settings.adapter != "none" and ranks.rank():
+            torch.manual_seed(settings.seed + ranks.rank())  # no two processes drop out the same
+        model.train(settings.adapter != "none" and settings.adapter_dropout > 0)
+        self.parts: dict[str, checkpoint.Stateful] = {}
+        """What else a checkpoint holds; filled before `steps`."""
+        proximal = None
+        if "prox_logprobs" in needs(settings.policy_loss):
+            proximal = self.parts["proximal"] = Ewma(model, settings.ewma_decay)
+            proximal.model = self.place(proximal.model)
+        self._served = bool(settings.workers or settings.engine_url)
+        self._share = ranks.by_first if self._served else ranks.shared
+        own = settings.engine == TRANSFORMERS and not settings.engine_python and not self._served
+        self.policy = PlacedPolicy(model, settings, self._saved, sampled_here=own)
+        """The policy, where it is trained and where it is sampled from."""
+        self.model: Any = self.policy.model
         """The policy in training."""
-        self.model.train(settings.adapter != "none" and settings.adapter_dropout > 0)
+        if settings.adapter == "none" and self.policy.sampled is not self.model:
+            self.initial = self.policy.sampled
         self.env = blueprint.load(settings.page, tokenizer=self.tokenizer, **settings.env)
         self._test_env = blueprint.load(
             settings.page, tokenizer=self.tokenizer, **{**settings.env, **settings.test_env}
@@ -173,11 +197,6 @@ class Run(contextlib.AbstractContextManager["Run"]):
         self.optimizers = self.optimizers_for(self.model, lr=settings.lr, muon_lr=settings.muon_lr)
         self.experience = Experience(settings, self.env.tasks, self.collect, seed=settings.seed, steps=settings.steps)
         """Which tasks come next, and what became of earlier ones."""
-        self.parts: dict[str, checkpoint.Stateful] = {}
-        """What else a checkpoint holds; filled before `steps`."""
-        proximal = None
-        if "prox_logprobs" in needs(settings.policy_loss):
-            proximal = self.parts["proximal"] = Ewma(self.model, settings.ewma_decay)
         self.updater = Updater(
             settings=settings,
             model=self.model,
@@ -194,6 +213,11 @@ class Run(contextlib.AbstractContextManager["Run"]):
         self._metrics: MetricsWriter | None = None
         self._bar: Any = None
         self._pushed: dict[str, float] = {}
+
+    def place(self, network: Any) -> Any:
+        """A network beside the policy, such as a critic: in the run's type, and where the policy is trained."""
+        prepare(network, self.settings, self._saved)
+        return shard(network).to(self.device)
 
     def optimizers_for(self, model: Any, *, lr: float, muon_lr: float, warmup_steps: int | None = None) -> Optimizers:
         """Optimizers of a network by the run's settings."""
@@ -220,14 +244,21 @@ class Run(contextlib.AbstractContextManager["Run"]):
             )
             self.experience.load_state_dict(experienced)
         self.push(done)
-        self._metrics = MetricsWriter(self.output, done if settings.resume else None)
+        if ranks.chief():
+            self._metrics = MetricsWriter(self.output, done if settings.resume else None)
         self._test()
-        if done == 0:
+        if done == 0 and self._metrics is not None:
             self._metrics.write(0, self.tested)
-        self._bar = tqdm(range(done + 1, settings.steps + 1), desc=self._title, initial=done, total=settings.steps)
+        self._bar = tqdm(
+            range(done + 1, settings.steps + 1),
+            desc=self._title,
+            initial=done,
+            total=settings.steps,
+            disable=not ranks.chief(),
+        )
         for step in self._bar:
             self._started_s = time.perf_counter()
-            if not self.engine.alive():
+            if not all(ranks.gather(self.engine.alive())):
                 self.push(step - 1)
             yield step
         self._finish()
@@ -239,9 +270,13 @@ class Run(contextlib.AbstractContextManager["Run"]):
             tasks: of the training environment.
             options: of `toolenvs.rollout.collect`, such as `n`, `seed` and `progress`.
         """
-        if self.workers is not None:
-            return self.workers.collect(tasks, **options)
-        return self.runner.run(collect(self.env, self.agent, tasks, **options))
+
+        def act(part: range) -> list[Trajectory]:
+            if self.workers is not None:
+                return self.workers.collect(tasks, **options)
+            return self.runner.run(collect(self.env, self.agent, tasks, part=part, **options))
+
+        return self._share(len(tasks), act)
 
     def interleave(self, step: int) -> dict[str, float]:
         """ReLIFT's supervised pass, where one is due; returns what there is to report of it and of the replay."""
@@ -260,18 +295,23 @@ class Run(contextlib.AbstractContextManager["Run"]):
         Raises:
             EngineError: it failed, or does not agree with the model about log-probabilities.
         """
-        own = lora.has_adapters(self.model) and not self.engine.holds(self.model)
-        self._pushed = push(self.engine, lora.merged(self.model) if own else self.model, step)
+        sampled = self.policy.refresh()
+        own = lora.has_adapters(sampled) and not self.engine.holds(sampled)
+        # An engine of another process computes in the type that the model was saved in.
+        coarse = COARSE_TOLERANCE if self._saved in (torch.bfloat16, torch.float16) else None
+        self._pushed = push(self.engine, lora.merged(sampled) if own else sampled, step, tolerance=coarse)
 
     def _open_engine(self) -> Engine:
         settings = self.settings
+        if self._served and not ranks.chief():
+            return AbsentEngine()
         if settings.workers:
-            size = sum(parameter.numel() * parameter.element_size() for parameter in self.model.parameters())
+            size = sum(parameter.numel() * parameter.element_size() for parameter in self.policy.sampled.parameters())
             self.workers = open_workers(settings, self._sampling, size)
             return self.workers
         elsewhere = settings.engine_python or settings.engine_url
         if settings.engine == TRANSFORMERS and not elsewhere:
-            return TransformersEngine(self.model, self.tokenizer, **settings.engine_options)
+            return TransformersEngine(self.policy.sampled, self.tokenizer, **settings.engine_options)
         return open_for(
             settings.engine,
             settings.model,
@@ -287,11 +327,11 @@ class Run(contextlib.AbstractContextManager["Run"]):
         tested = {}
         if step % settings.test_every == 0 or step == settings.steps:
             tested = self._test()
-        assert self._metrics is not None  # opened by `steps`
-        self._metrics.write(step, {**line, **self._pushed, **times, **tested})
+        if self._metrics is not None:
+            self._metrics.write(step, {**line, **self._pushed, **times, **tested})
         self._pushed = {}
         self._bar.set_postfix(success=f"{line['success']:.2f}", test=f"{self.tested['test_success']:.2f}")
-        if settings.trajectories_every and step % settings.trajectories_every == 0:
+        if settings.trajectories_every and step % settings.trajectories_every == 0 and ranks.chief():
             write_trajectories(self.output / "trajectories" / f"step-{step:06d}.jsonl", trajectories)
         if step % settings.checkpoint_every == 0 or step == settings.steps:
             checkpoint.save(
@@ -305,13 +345,18 @@ class Run(contextlib.AbstractContextManager["Run"]):
 
     def _test(self) -> dict[str, float]:
         settings = self.settings
-        if self.workers is not None:
+        if settings.workers:
             sampling = Sampling(
                 temperature=settings.test_temperature,
                 top_p=settings.test_top_p,
                 max_turn_tokens=settings.max_turn_tokens,
             )
-            self.tested = tested(self.workers.collect(self.test_tasks, test=True, sampling=sampling, seed=SEED))
+
+            def act(part: range) -> list[Trajectory]:
+                assert self.workers is not None  # only the first process comes here, which has them
+                return self.workers.collect(self.test_tasks, test=True, sampling=sampling, seed=SEED)
+
+            self.tested = tested(self._share(len(self.test_tasks), act))
             return self.tested
         self.tested, _ = evaluate(
             self._test_env,
@@ -321,16 +366,15 @@ class Run(contextlib.AbstractContextManager["Run"]):
             temperature=settings.test_temperature,
             top_p=settings.test_top_p,
             max_turn_tokens=settings.max_turn_tokens,
+            share=self._share,
         )
         return self.tested
 
     def _finish(self) -> None:
         """Write the policy and the curve."""
-        plain = self.model
-        if lora.has_adapters(self.model):
-            lora.save_adapters(self.output / "adapter", self.model)
-            plain = lora.merged(self.model)
-        save_policy(self.output / "model", plain, self.tokenizer)
+        self.policy.save(self.output / "model", self.tokenizer)
+        if not ranks.chief():
+            return
         names = ["success", "test_success", "tool_use"]
         learning_curve({self._title: self.output}, names, self.output / "curve.png", title=self.settings.page)
         success, count = self.tested["test_success"], len(self.test_tasks)
@@ -343,6 +387,10 @@ class Run(contextlib.AbstractContextManager["Run"]):
         self.runner.close()
         if self._metrics is not None:
             self._metrics.close()
+        if error is None:
+            ranks.end()
+        else:
+            ranks.explain(error, "its run")
 
 
 def write_trajectories(path: Path, trajectories: list[Trajectory]) -> None:

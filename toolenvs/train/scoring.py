@@ -1,17 +1,30 @@
 """Log-probabilities of a batch's policy tokens under a model.
 
-Shapes: B sequences, T tokens, V vocabulary, M policy tokens of the whole batch.
+Shapes: B sequences, T tokens, V vocabulary, H hidden width, M policy tokens of the whole batch.
 
 What stands at position t of a result belongs to the token at position t, given all tokens before it.
+
+Logits [M, V] are the largest tensor there is. Where they would be larger than the settings allow, they are made for
+some tokens at a time, from hidden states, and in the backward pass made again: at no time do all of them exist.
 """
 
+import weakref
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
+from toolenvs.errors import ConfigError
 from toolenvs.tokens import Mask
-from toolenvs.train.batching import Batch, pack
+from toolenvs.train.batching import Batch
+from toolenvs.train.forward import ForwardSettings, computing, inside, layout_of
+from toolenvs.train.rows import Rows, lay_out
+
+_FLOAT32_BYTES = 4
+_checked: "weakref.WeakSet[nn.Module]" = weakref.WeakSet()
+"""Models whose logits are known to be their output layer's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,35 +38,82 @@ class Scores:
 
 
 def score(
-    model: nn.Module,
+    model: Any,
     batch: Batch,
+    settings: ForwardSettings | None = None,
     *,
     temperature: float = 1.0,
-    pack_tokens: int | None = None,
     entropy_gradient: bool = False,
 ) -> Scores:
     """Score a batch in one forward pass.
 
-    `temperature` must be the one that the tokens were sampled at, so that like is compared with like. With
-    `pack_tokens` the sequences are laid end to end in rows of about that length instead of being padded; the model's
-    attention must then tell sequences apart by their position ids, as transformers' does. `entropy_gradient` is for an
-    entropy bonus.
+    Args:
+        model: a causal language model of transformers.
+        batch: what to score.
+        settings: how; their `micro_batch_tokens` is not looked at.
+        temperature: the one that the tokens were sampled at, so that like is compared with like.
+        entropy_gradient: whether the entropy carries a gradient, for an entropy bonus.
+
+    Raises:
+        ConfigError: sequences are to be packed, or logits to be bounded, and the model is not made for it.
     """
+    settings = settings or ForwardSettings()
     predicts = batch.mask[:, 1:] == Mask.POLICY  # [B, T-1]: the next token is the policy's
-    if pack_tokens is None:
-        # Nothing before the first policy token is predicted, and logits are the largest tensor there is.
-        first = int(torch.nonzero(predicts.any(0))[0]) if predicts.any() else 0
-        output = model(input_ids=batch.ids, attention_mask=batch.attention, logits_to_keep=batch.ids.shape[1] - first)
-        logits = output.logits[:, :-1][predicts[:, first:]]  # [M, V]
-    else:
-        logits = _packed_logits(model, batch, predicts, pack_tokens)
+    layout = layout_of(model, settings)
+    rows = lay_out(batch, layout)
+    targets = batch.ids[:, 1:][predicts]  # [M]
+    height, width = rows.inputs["input_ids"].shape
+    bound = settings.max_logits_mib * 2**20 // (_FLOAT32_BYTES * model.config.get_text_config().vocab_size)  # tokens
+    kept = len(targets) if layout == "row" else height * (width - rows.first)
+    with computing(model):
+        if bound and kept > bound:
+            _check_output_layer(model, batch.ids)
+            said = inside(model, lambda: _in_parts(model, rows, targets, bound, temperature, entropy_gradient))
+        else:
+            said = _spoken(_logits(model, rows, layout == "row"), targets, temperature, entropy_gradient)
+    chosen, entropy = said
+    return Scores(_scatter(chosen, predicts), _scatter(entropy, predicts))
+
+
+def _logits(model: Any, rows: Rows, one_row: bool) -> Tensor:
+    """The logits that predict policy tokens, [M, V]."""
+    width = rows.inputs["input_ids"].shape[1]
+    if one_row:
+        logits: Tensor = model(**rows.inputs, logits_to_keep=rows.places).logits[0]
+        return logits
+    # Nothing before the first policy token is predicted.
+    logits = model(**rows.inputs, logits_to_keep=width - rows.first).logits
+    row, column = rows.places // width, rows.places % width - rows.first
+    return logits[row, column]
+
+
+def _in_parts(
+    model: Any, rows: Rows, targets: Tensor, bound: int, temperature: float, entropy_gradient: bool
+) -> tuple[Tensor, Tensor]:
+    """Log-probabilities and entropies [M], with logits for at most `bound` tokens at a time."""
+    hidden = model.get_decoder()(**rows.inputs).last_hidden_state.flatten(0, 1)[rows.places]  # [M, H]
+    layer = model.get_output_embeddings()
+
+    def part(states: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
+        return _spoken(layer(states), ids, temperature, entropy_gradient)
+
+    parts: list[tuple[Tensor, Tensor]] = []
+    for states, ids in zip(hidden.split(bound), targets.split(bound), strict=True):
+        if torch.is_grad_enabled():
+            parts.append(checkpoint(part, states, ids, use_reentrant=False))
+        else:
+            parts.append(part(states, ids))
+    return torch.cat([one for one, _ in parts]), torch.cat([other for _, other in parts])
+
+
+def _spoken(logits: Tensor, targets: Tensor, temperature: float, entropy_gradient: bool) -> tuple[Tensor, Tensor]:
+    """Log-probability of each target and entropy of its distribution, at least float32, both [M]."""
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     logprobs = torch.log_softmax(logits / temperature, dim=-1)  # [M, V]
-    targets = batch.ids[:, 1:][predicts]  # [M]
     chosen = logprobs.gather(-1, targets[:, None]).squeeze(-1)  # [M]
     with torch.set_grad_enabled(entropy_gradient and torch.is_grad_enabled()):
         entropy = -(logprobs.exp() * logprobs).sum(-1)  # [M]
-    return Scores(_scatter(chosen, predicts), _scatter(entropy, predicts))
+    return chosen, entropy
 
 
 def _scatter(values: Tensor, predicts: Tensor) -> Tensor:
@@ -62,14 +122,25 @@ def _scatter(values: Tensor, predicts: Tensor) -> Tensor:
     return nn.functional.pad(placed, (1, 0))
 
 
-def _packed_logits(model: nn.Module, batch: Batch, predicts: Tensor, pack_tokens: int) -> Tensor:
-    """The logits [M, V] that predict policy tokens, from packed rows, in the order of the padded batch."""
-    lengths: list[int] = batch.lengths.tolist()
-    parts: dict[int, Tensor] = {}
-    for members in pack(lengths, pack_tokens):
-        ids = torch.cat([batch.ids[row, : lengths[row]] for row in members])[None]
-        positions = torch.cat([torch.arange(lengths[row], device=ids.device) for row in members])[None]
-        logits = model(input_ids=ids, position_ids=positions, use_cache=False).logits[0]
-        for row, part in zip(members, logits.split([lengths[row] for row in members]), strict=True):
-            parts[row] = part[:-1][predicts[row, : lengths[row] - 1]]
-    return torch.cat([parts[row] for row in range(len(batch))])
+@torch.no_grad()
+def _check_output_layer(model: Any, ids: Tensor) -> None:
+    """Whether logits are what the output layer makes of hidden states, and nothing comes after it, such as a cap.
+
+    Raises:
+        ConfigError: something does.
+    """
+    if model in _checked:
+        return
+    inputs = {"input_ids": ids[:1, :2], "use_cache": False}
+
+    def made_here() -> Tensor:
+        made: Tensor = model.get_output_embeddings()(model.get_decoder()(**inputs).last_hidden_state)
+        return made
+
+    said, made = model(**inputs).logits, inside(model, made_here)
+    if not torch.allclose(said, made, rtol=1e-6, atol=1e-6):
+        raise ConfigError(
+            f"max_logits_mib: the logits of {type(model).__name__} are not its output layer's alone (a cap, a scale), "
+            "so they cannot be made in parts; set it to 0, and micro_batch_tokens lower where memory runs out"
+        )
+    _checked.add(model)
