@@ -159,9 +159,11 @@ class EngineAgent:
         task.add_done_callback(lambda _: self._flush())
 
     async def _generate(self, batch: list[tuple[Request, "asyncio.Future[Action]"]]) -> None:
-        requests = [self._request(request) for request, _ in batch]
         try:
+            requests = [self._request(request) for request, _ in batch]
             generations = await asyncio.to_thread(self.engine.generate, requests)
+            pairs = zip(batch, generations, strict=True)
+            actions = [self._action(request, generation) for (request, _), generation in pairs]
         except Exception as error:  # handed to whoever waits, who knows what to do about it
             for _, future in batch:
                 if not future.done():
@@ -169,9 +171,9 @@ class EngineAgent:
             return
         finally:
             self._busy = False
-        for (request, future), generation in zip(batch, generations, strict=True):
+        for (_, future), action in zip(batch, actions, strict=True):
             if not future.done():
-                future.set_result(self._action(request, generation))
+                future.set_result(action)
 
     def _action(self, request: Request, generation: Generation) -> Action:
         return Action(
