@@ -23,7 +23,7 @@ def test_a_run_folder_becomes_one_file(run, folder: Path) -> None:
 def test_the_limit_is_told(run, folder: Path) -> None:
     out = folder / "view.html"
     assert "2 episodes of 3; --limit embeds more" in run("view", folder, "--out", out, "--limit", 2).output
-    assert out.read_text(encoding="utf-8").count('"task":"number_theory/test/0/') == 2
+    assert out.read_text(encoding="utf-8").count('"number_theory/test/0/') == 2
 
 
 def test_a_trainer_keeps_trajectories_in_a_folder(run, folder: Path) -> None:

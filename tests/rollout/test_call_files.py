@@ -7,11 +7,13 @@ import re
 from pathlib import Path
 
 import toolenvs
+from tests.view.opening import Parsed
 from toolenvs import view
 from toolenvs.agents.scripted import Scripted
 from toolenvs.rollout import TrajectoryWriter, read_trajectories
 from toolenvs.rollout.collect import collect
 from toolenvs.rollout.trajectory import MAX_FILES_BYTES, CallRecord, Trajectory
+from toolenvs.view.episodes import _file
 
 PLOT = "<code>\n```python\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nprint('drawn')\n```\n</code>"
 ANSWER = "<answer>\n\\boxed{1}\n</answer>"
@@ -34,16 +36,17 @@ async def test_a_figure_goes_from_a_program_to_the_page(tmp_path: Path) -> None:
     assert again.calls == trajectory.calls
     page = view.html([again])
     drawn = base64.b64encode(call.files["figure-1.png"]).decode()
-    assert f"image/png;base64,{drawn}" in page
+    (shown,) = Parsed(page).episodes
+    assert shown["calls"][0]["files"][0]["image"] == f"image/png;base64,{drawn}"
     assert "img-src data:" in page
 
 
 async def test_what_a_trajectory_keeps_is_bounded() -> None:
     from toolenvs.episode import Episode
-    from toolenvs.rollout.collect import _Record
+    from toolenvs.rollout.collect import Record
 
     blueprint = toolenvs.load("ReTool-v0")
-    record = _Record(Episode(blueprint, blueprint.tasks[0]))
+    record = Record(Episode(blueprint, blueprint.tasks[0]))
     large = bytes(MAX_FILES_BYTES)
     assert record.keep({"a": b"x", "b": large, "c": b"y"}) == {"a": b"x", "c": b"y"}
     assert record.keep({"d": large[2:]}).keys() == {"d"}
@@ -52,9 +55,7 @@ async def test_what_a_trajectory_keeps_is_bounded() -> None:
 
 def test_only_pictures_are_shown_as_pictures() -> None:
     evil = b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>"
-    shown = {
-        name: view._file(name, content) for name, content in {"a.png": evil, "b": b"\xff\xd8\xff", "c": b"\0"}.items()
-    }
+    shown = {name: _file(name, content) for name, content in {"a.png": evil, "b": b"\xff\xd8\xff", "c": b"\0"}.items()}
     assert shown["a.png"] == {"name": "a.png", "bytes": len(evil), "text": evil.decode()}
     assert shown["b"]["image"].startswith("image/jpeg;base64,")
     assert shown["c"]["text"] is None
@@ -65,8 +66,9 @@ async def test_hostile_files_stay_data() -> None:
     evil = {"</script><img src=x>.png": b"</script><script>alert(1)</script>"}
     call = dataclasses.replace(trajectory.calls[0], files=evil)
     page = view.html([dataclasses.replace(trajectory, calls=(call,))])
-    assert len(re.findall(r"<script", page)) == 2
+    assert len(re.findall(r"<script", page)) == 3
     assert "<img" not in page
+    assert Parsed(page).episodes[0]["calls"][0]["files"][0]["text"] == "</script><script>alert(1)</script>"
 
 
 def test_records_of_earlier_versions_are_read() -> None:

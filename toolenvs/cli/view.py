@@ -1,5 +1,6 @@
-"""`toolenvs view`: trajectories as one HTML file."""
+"""`toolenvs view`: trajectories and learning curves as one HTML file."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -7,31 +8,45 @@ import typer
 
 from toolenvs import view as viewer
 from toolenvs.errors import ConfigError, MissingExtraError
-from toolenvs.rollout import read_trajectories
 
 
 def view(
-    path: Annotated[Path, typer.Argument(help="A .jsonl file of trajectories, or a run's folder.", show_default=False)],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...",
+            help="Folders of runs or evaluations, or .jsonl files of trajectories.",
+            show_default=False,
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("trajectories.html"),
-    limit: Annotated[int, typer.Option(min=0, help="Episodes that are embedded, the first ones.")] = viewer.LIMIT,
+    limit: Annotated[int, typer.Option(min=0, help="Episodes of each that are embedded, the first.")] = viewer.LIMIT,
     tokenizer: Annotated[
         Path | None, typer.Option(help="tokenizer.json, or a model's folder; without it tokens are shown as ids.")
     ] = None,
 ) -> None:
-    """Write trajectories to one self-contained HTML file, which needs neither network nor server."""
+    """Write trajectories to one self-contained HTML file, which needs neither network nor server.
+
+    With the learning curves where a folder has metrics; several runs can be looked at side by side.
+    """
     codec = None if tokenizer is None else _codec(tokenizer)
-    source = _source(path)
+    title = " and ".join(path.name for path in paths)
     try:
-        embedded, total = viewer.write(out, read_trajectories(source), title=path.name, limit=limit, codec=codec)
+        runs = [viewer.read_run(path, label) for path, label in zip(paths, _labels(paths), strict=True)]
+        embedded, total = viewer.write(out, runs, title=title, limit=limit, codec=codec)
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read, or --out {out} not be written: {error}") from error
+        raise ConfigError(f"{title} cannot be read, or --out {out} not be written: {error}") from error
     note = "" if embedded == total else f" of {total}; --limit embeds more"
     typer.echo(f"{out}: {embedded} episodes{note}, {out.stat().st_size / 1e6:.2f} MB")
 
 
-def _source(path: Path) -> Path:
-    """Where a run's folder keeps its trajectories; its other .jsonl files hold something else."""
-    return next((p for p in (path / "trajectories", path / "trajectories.jsonl") if p.exists()), path)
+def _labels(paths: list[Path]) -> list[str]:
+    """Their names; where two are called alike, with as many folders before them as tell them apart."""
+    parts = [path.resolve().parts for path in paths]
+    depth = 1
+    while max(Counter(one[-depth:] for one in parts).values()) > 1 and any(depth < len(one) for one in parts):
+        depth += 1
+    return ["/".join(one[-depth:]) for one in parts]
 
 
 def _codec(path: Path) -> viewer.TokenCodec:

@@ -1,4 +1,3 @@
-"use strict";
 // Pages that a policy browsed, line by line as it read them. What stands on a page is only ever set as text.
 
 const LINE = /^L(\d+): /;
@@ -128,8 +127,8 @@ function found(text, wanted) {
 }
 
 // Open the pages of a turn, and show them.
-function showTurn(turn) {
-  const made = [...document.querySelectorAll(".page")].filter(details => details.dataset.turn === String(turn));
+function showTurn(holder, turn) {
+  const made = [...holder.querySelectorAll(".page")].filter(details => details.dataset.turn === String(turn));
   for (const details of made) details.open = true;
   made[0]?.scrollIntoView({ block: "nearest" });
 }

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
+from tests.view.opening import Opened, Parsed, chromium
 from toolenvs import view
 from toolenvs.rollout import TrajectoryWriter, read_trajectories
 from toolenvs.rollout.trajectory import CallRecord, Trajectory
 from toolenvs.tasks.task import Task
 from toolenvs.tools.browse import Options, Tool
 from toolenvs.transcript import Author, Segment, Transcript
+from toolenvs.view.plain import VISIBLE
 from toolenvs.web.app import Application
-from toolenvs.web.chromium import containment
 from toolenvs.web.source import Source
 
 HUGE = "w" * 300_000
@@ -89,7 +90,7 @@ async def trajectory(tmp_path: Path) -> Trajectory:
 
 
 def _visible(text: str) -> str:
-    return text.translate(view._VISIBLE)
+    return text.translate(VISIBLE)
 
 
 async def test_what_is_kept_of_a_page_is_small_and_comes_back(trajectory: Trajectory) -> None:
@@ -116,56 +117,27 @@ async def test_an_episode_of_a_page_keeps_what_its_browser_showed() -> None:
     assert [made.page["cursor"] for made in trajectory.calls] == [0, 1, None]
     assert trajectory.calls[1].result.startswith("[1] ")
     assert trajectory.calls[1].page["url"] in trajectory.calls[1].result
-    assert '"page":{' in view.html([trajectory])
-
-
-class _Opened:
-    """A file, opened in a browser that notes what it asks for and what went wrong."""
-
-    def __init__(self) -> None:
-        self.requests: list[str] = []
-        self.errors: list[str] = []
-
-    async def texts(self) -> list[str]:
-        return await self.page.evaluate("[...document.querySelectorAll('.page-text')].map(one => one.textContent)")
-
-    async def ran(self) -> Any:
-        return await self.page.evaluate("document.ran ?? null")
+    assert [call["page"]["cursor"] for call in Parsed(view.html([trajectory])).episodes[0]["calls"]] == [0, 1, None]
 
 
 @pytest.fixture
-async def opened(trajectory: Trajectory, tmp_path: Path) -> AsyncIterator[_Opened]:
-    from playwright.async_api import async_playwright
-
+async def opened(trajectory: Trajectory, tmp_path: Path) -> AsyncIterator[Opened]:
     file = tmp_path / "out.html"
     view.write(file, [trajectory], title="</script><script>document.ran=1</script>")
-    one = _Opened()
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
-            executable_path=containment.find(), args=["--no-sandbox", "--disable-gpu"], chromium_sandbox=False
-        )
-        context = await browser.new_context(offline=True)
-        one.page = await context.new_page()
-        one.page.on("request", lambda request: one.requests.append(request.url))
-        one.page.on("console", lambda message: one.errors.append(message.text))
-        one.page.on("pageerror", lambda error: one.errors.append(str(error)))
-        await one.page.goto(file.as_uri())
+    async with chromium(file) as one:
         yield one
-        await browser.close()
-    assert one.errors == []
-    assert one.requests == [file.as_uri()]
     shutil.rmtree(tmp_path)
 
 
-async def test_pages_open_and_close_by_a_click_and_show_what_was_read(opened: _Opened, trajectory: Trajectory) -> None:
+async def test_pages_open_and_close_by_a_click_and_show_what_was_read(opened: Opened, trajectory: Trajectory) -> None:
     page = opened.page
-    assert await opened.texts() == []
+    assert await opened.texts(".page-text") == []
     summaries = page.locator(".page > summary")
     assert await summaries.count() == len(ACTIONS)
     for place in range(len(ACTIONS)):
         await summaries.nth(place).click()
         assert await page.locator(".page").nth(place).get_attribute("open") is not None
-    assert await opened.texts() == [_visible(call.result) for call in trajectory.calls]
+    assert await opened.texts(".page-text") == [_visible(call.result) for call in trajectory.calls]
     await summaries.nth(0).click()
     assert await page.locator(".page").nth(0).get_attribute("open") is None
     assert not await page.locator(".page-text").nth(0).is_visible()
@@ -173,7 +145,7 @@ async def test_pages_open_and_close_by_a_click_and_show_what_was_read(opened: _O
     assert await opened.ran() is None
 
 
-async def test_lines_links_hits_and_what_was_shown_are_marked(opened: _Opened, trajectory: Trajectory) -> None:
+async def test_lines_links_hits_and_what_was_shown_are_marked(opened: Opened, trajectory: Trajectory) -> None:
     page = opened.page
     for place in range(len(ACTIONS)):
         await page.locator(".page > summary").nth(place).click()
@@ -194,7 +166,7 @@ async def test_lines_links_hits_and_what_was_shown_are_marked(opened: _Opened, t
     assert await page.locator(".page a, .page img, .page script, .page iframe, .page form, .page svg").count() == 0
 
 
-async def test_the_transcript_stands_beside_with_its_authors_and_leads_to_the_pages(opened: _Opened) -> None:
+async def test_the_transcript_stands_beside_with_its_authors_and_leads_to_the_pages(opened: Opened) -> None:
     page = opened.page
     assert await page.locator(".transcript .policy").count() == len(ACTIONS)
     assert await page.locator(".transcript .tool").count() == len(ACTIONS)
@@ -210,11 +182,10 @@ async def test_the_transcript_stands_beside_with_its_authors_and_leads_to_the_pa
 
 async def test_episodes_without_pages_look_as_before(trajectory: Trajectory) -> None:
     plain = dataclasses.replace(trajectory, calls=tuple(dataclasses.replace(one, page={}) for one in trajectory.calls))
-    assert '"page":null' in view.html([plain])
-    assert '"page":{' not in view.html([plain])
+    assert {call["page"] for call in Parsed(view.html([plain])).episodes[0]["calls"]} == {None}
 
 
-async def test_a_page_whose_marks_never_close_takes_no_more_than_its_length(opened: _Opened) -> None:
+async def test_a_page_whose_marks_never_close_takes_no_more_than_its_length(opened: Opened) -> None:
     cost = (
         "(n => {const text = '[1\u2020'.repeat(n) + ']'.repeat(n >> 1); const at = performance.now(); marked(text, '');"
     )
