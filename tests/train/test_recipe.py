@@ -1,11 +1,14 @@
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from toolenvs.assets import folder
 from toolenvs.errors import ConfigError
-from toolenvs.train.recipe import parse, sentences
+from toolenvs.train.recipe import find_recipe, parse, read_recipe, sentences
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,15 @@ def test_a_string_stays_one_and_dashes_are_underscores():
 def test_what_is_wrong_is_said(argv, message):
     with pytest.raises(ConfigError, match=message):
         parse(Args, argv)
+
+
+def test_a_bundled_recipe_is_known_by_its_name(recipe, monkeypatch):
+    bundled = tomllib.loads((folder("baselines") / "recipes" / "retool_tiny.toml").read_text("utf-8"))
+    assert read_recipe(find_recipe("retool_tiny")) == bundled
+    with pytest.raises(ConfigError, match="no recipe 'retool_tin': .*did you mean 'retool_tiny'"):
+        parse(Args, ["--recipe", "retool_tin"])
+    monkeypatch.chdir(recipe.parent)
+    assert find_recipe("recipe.toml") == Path("recipe.toml")
 
 
 def test_a_recipe_with_an_unknown_key_is_refused(recipe):

@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from toolenvs import schema
+from toolenvs.assets import folder
 from toolenvs.errors import ConfigError, PageError, did_you_mean
 
 T = TypeVar("T")
 
 
 def parse(cls: type[T], argv: Sequence[str] | None = None, *, description: str = "") -> T:
-    """Read the settings of a script: `--recipe FILE`, then `--name value` for any field.
+    """Read the settings of a script: `--recipe FILE`, or a bundled one's name, then `--name value` for any field.
 
     A field that is a table takes its keys as `--table.key value`. Values are written as in TOML, strings without
     quotes; an option without a value is true.
@@ -42,7 +43,7 @@ def parse(cls: type[T], argv: Sequence[str] | None = None, *, description: str =
     table: dict[str, Any] = {}
     where = "command line"
     if (recipe := options.pop("recipe", None)) is not None:
-        table = read_recipe(Path(str(recipe)))
+        table = read_recipe(find_recipe(str(recipe)))
         where = f"command line or {recipe}"
     known = schema.fields(cast(type, cls))
     for option, text in options.items():
@@ -59,6 +60,20 @@ def parse(cls: type[T], argv: Sequence[str] | None = None, *, description: str =
         return schema.read(cls, table, where)
     except PageError as error:
         raise ConfigError(f"{error}; --help lists the settings") from None
+
+
+def find_recipe(name: str) -> Path:
+    """The file of a recipe: a path, or the name of one in baselines/recipes.
+
+    Raises:
+        ConfigError: it is called like a bundled one, and there is none of that name.
+    """
+    bundled = {path.stem: path for path in sorted((folder("baselines") / "recipes").glob("*.toml"))}
+    if Path(name).suffix or Path(name).exists():
+        return Path(name)
+    if name not in bundled:
+        raise ConfigError(f"there is no recipe {name!r}: give a TOML file, or a bundled one; {did_you_mean(name, bundled)}")
+    return bundled[name]
 
 
 def read_recipe(path: Path) -> dict[str, Any]:
@@ -125,7 +140,8 @@ def _toml_value(text: str) -> Any:
 
 
 def _help(cls: Any, description: str) -> str:
-    lines = [description.strip(), "", "--recipe", "    A TOML file of settings; options given here go before it."]
+    recipe = "    A TOML file of settings, or the name of one in baselines/recipes; options given here go before it."
+    lines = [description.strip(), "", "--recipe", recipe]
     said = sentences(cls)
     for name, field in cls.__dataclass_fields__.items():
         default = "" if repr(field.default).startswith("<dataclasses") else f" (default {field.default!r})"
