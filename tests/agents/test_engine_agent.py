@@ -2,26 +2,27 @@
 
 import asyncio
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from toolenvs.agents.engine import EngineAgent, GenerateRequest
+from toolenvs.agents.engine import Engine, EngineAgent, GenerateRequest
 from toolenvs.rollout import Request
 from toolenvs.tasks.task import Task
 
 
-class Engine:
+class Told(Engine):
     """Answers as it is told."""
 
-    version = 0
-
     def __init__(self, answer: Callable[[Sequence[GenerateRequest]], Any]) -> None:
-        self.generate = answer
+        self._answer = answer
 
-    def release(self, key: str) -> None:
-        """Nothing is held."""
+    def generate(self, requests: Sequence[GenerateRequest]) -> Any:
+        return self._answer(requests)
+
+    def push_weights(self, state_dict: Mapping[str, Any], version: int) -> None:
+        """There are none."""
 
 
 def _raise(requests: Sequence[GenerateRequest]) -> Any:
@@ -30,10 +31,14 @@ def _raise(requests: Sequence[GenerateRequest]) -> Any:
 
 @pytest.mark.parametrize(
     ("answer", "told"),
-    [(_raise, "the engine broke"), (lambda requests: [], "zip"), (lambda requests: [None] * len(requests), "finish|ids")],
+    [
+        (_raise, "the engine broke"),
+        (lambda requests: [], "zip"),
+        (lambda requests: [None] * len(requests), "finish|ids"),
+    ],
 )
 async def test_every_episode_hears_that_the_engine_failed(answer: Any, told: str) -> None:
-    agent = EngineAgent(Engine(answer))  # type: ignore[arg-type]
+    agent = EngineAgent(Told(answer))
     task = Task(id="t", question="")
     request = Request(
         key="a", task=task, turn=1, text="", messages=[], last_result="", ids=(1,), stop=(), max_new_tokens=None, seed=0
@@ -45,4 +50,3 @@ async def test_every_episode_hears_that_the_engine_failed(answer: Any, told: str
         assert isinstance(error, Exception)
         with pytest.raises(type(error), match=told):
             raise error
-
