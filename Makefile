@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo search-demo sql-demo test test-heavy test-vllm lint types bench clean
+.PHONY: demo search-demo sql-demo test test-heavy test-vllm lint types docs bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python baselines/demo.py --output runs/demo
@@ -43,6 +43,9 @@ lint: $(VENV)/.installed
 types: $(VENV)/.installed
 	$(BIN)/mypy
 
+docs: $(VENV)/.installed
+	$(BIN)/python -m mkdocs build
+
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/steps.py
 
@@ -60,4 +63,4 @@ $(VLLM_VENV)/.installed:
 	touch $@
 
 clean:
-	rm -rf $(VENV) runs
+	rm -rf $(VENV) runs site
