@@ -88,7 +88,7 @@ def roll_out(args: Args, run: Run, step: int) -> tuple[list[Trajectory], filters
     prompts = run.experience.begin(step, args.prompts)
     for batch in range(args.generation_batches):
         tasks = run.experience.tasks(args.generation_prompts or prompts, n=args.samples)
-        episodes = run.collect(
+        episodes = run.rollout.collect(
             tasks,
             n=args.samples,
             seed=int(np.random.SeedSequence([args.seed, step, batch]).generate_state(1)[0]),

@@ -168,7 +168,7 @@ class Episode:
         exact: bool = False,
         tokens: int | None = None,
         cut_short: bool = False,
-        scored: bool = True,
+        given: int = 0,
     ) -> Turn:
         """Take one turn of the policy.
 
@@ -178,7 +178,7 @@ class Episode:
                 first stop string is dropped, and a stop string that the engine dropped is written again.
             tokens: how many tokens it is, where they are known.
             cut_short: generation ended at a length limit.
-            scored: False for a replayed turn, which is not trained on.
+            given: characters at its beginning that the policy did not write, as of a replayed turn: not judged.
 
         A turn that is cancelled, or that finds the environment set up wrongly, cannot be taken back: it ends the
         episode as `infrastructure`.
@@ -189,13 +189,13 @@ class Episode:
         if self.ending is not None:
             raise TaskError(f"the episode about {self.task.id!r} has ended ({self.ending}); reset it before stepping")
         try:
-            return await self._turn(action, exact=exact, tokens=tokens, cut_short=cut_short, scored=scored)
+            return await self._turn(action, exact=exact, tokens=tokens, cut_short=cut_short, given=given)
         except BaseException:
             self.ending, self.verdict = "infrastructure", None
             await self.close()
             raise
 
-    async def _turn(self, action: str, *, exact: bool, tokens: int | None, cut_short: bool, scored: bool) -> Turn:
+    async def _turn(self, action: str, *, exact: bool, tokens: int | None, cut_short: bool, given: int) -> Turn:
         self.meter.start_turn()
         self._before = len(self._results)
         limits = self.meter.limits
@@ -204,7 +204,7 @@ class Episode:
         if not exact:
             action = _cut_at(action, self.stop)
         reply = self.blueprint.protocol.parse(action)
-        written = self._policy_segments(action, reply, scored)
+        written = self._policy_segments(action, reply, given)
         own = "".join(segment.text for segment in written if segment.scored)
         self._said.append(self.blueprint.protocol.prose(own + reply.dropped_stop))
         self.meter.turn_tokens = self.blueprint.count(action) if tokens is None else tokens
@@ -482,15 +482,15 @@ class Episode:
             verdict=self.verdict,
         )
 
-    def _policy_segments(self, action: str, reply: Reply, scored: bool) -> list[Segment]:
-        """The policy's turn, with what it forged set apart."""
-        turn, segments, position = self.meter.turns, [], 0
-        for start, end in (*reply.forged, (len(action), len(action))):
+    def _policy_segments(self, action: str, reply: Reply, given: int) -> list[Segment]:
+        """The policy's turn, with what it was given and what it forged set apart."""
+        turn, segments, position, last = self.meter.turns, [], 0, len(action)
+        for start, end in ((0, min(given, last)), *reply.forged, (last, last)):
             if position < start:
-                segments.append(Segment(Author.POLICY, action[position:start], turn, scored=scored))
-            if start < end:
-                segments.append(Segment(Author.POLICY, action[start:end], turn, scored=False))
-            position = end
+                segments.append(Segment(Author.POLICY, action[position:start], turn))
+            if max(start, position) < end:
+                segments.append(Segment(Author.POLICY, action[max(start, position) : end], turn, scored=False))
+            position = max(position, end)
         return segments
 
     def _spend(self, text: str, tokens: int) -> None:
@@ -526,7 +526,7 @@ class Episode:
         """
         start = len(self.transcript.text)
         for number, action in enumerate(actions, start=1):
-            turn = await self.step(action, scored=scored)
+            turn = await self.step(action, given=0 if scored else len(action))
             if turn.ending is not None:
                 raise TaskError(f"prefix action {number} of {len(actions)} ends the episode ({turn.ending})")
         return self.transcript.text[start:]

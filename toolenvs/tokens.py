@@ -134,6 +134,31 @@ class TokenTranscript:
         other._versions, other._spans = self._versions[:], self._spans[:]
         return other
 
+    def as_context(self) -> "TokenTranscript":
+        """A copy in which nothing is trained on: what was sampled is what later tokens are sampled behind."""
+        other = self.copy()
+        other._mask = [Mask.UNSCORED if value == Mask.POLICY else value for value in self._mask]
+        return other
+
+    def with_prompt(self, ids: Sequence[int]) -> "TokenTranscript":
+        """A copy that begins with another prompt.
+
+        Raises:
+            TranscriptError: it begins with no prompt.
+        """
+        if not self._spans or self._spans[0].author is not Author.PROMPT:
+            raise TranscriptError("what begins with no prompt cannot begin with another")
+        other = TokenTranscript()
+        other.append_environment(ids, Author.PROMPT, 0)
+        old = self._spans[0].end
+        other._ids += self._ids[old:]
+        other._mask += self._mask[old:]
+        other._logprobs += self._logprobs[old:]
+        other._versions += self._versions[old:]
+        shift = len(ids) - old
+        other._spans += [Span(span.author, span.start + shift, span.end + shift, span.turn) for span in self._spans[1:]]
+        return other
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TokenTranscript) and self.to_json() == other.to_json()
 

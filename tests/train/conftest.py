@@ -1,12 +1,17 @@
 """Small batches, a small model and plain per-token loops to compare with."""
 
+import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
+import toolenvs
+from toolenvs.agents.engine import EngineAgent, Sampling
+from toolenvs.rollout import collect
 from toolenvs.train.batching import TokenSequence
 from toolenvs.train.tiny.model import build_model
 from toolenvs.train.tiny.tokenizer import build_tokenizer
@@ -62,3 +67,28 @@ def tensors() -> Callable[..., dict[str, Tensor]]:
         return {"logprobs": normal(), "old": normal(), "advantages": normal(), "mask": mask}
 
     return make
+
+
+@pytest.fixture
+def host(tokenizer):
+    """`host(engine, page, **keys)`: what a rollout uses of a run; closed at the end."""
+    runner = asyncio.Runner()
+
+    def make(engine, page="ReTool-v0", max_turn_tokens=16, env=None, **settings):
+        keys = {"prompt.template": "plain", "prompt.user": "{question}\n", "tasks.set": "arithmetic", **(env or {})}
+        blueprint = toolenvs.load(page, tokenizer=tokenizer, **keys)
+        agent = EngineAgent(engine, Sampling(max_turn_tokens=max_turn_tokens))
+        defaults = {"seed": 0, "recompute_logprobs": False, "correction_cap": 2.0}
+        return SimpleNamespace(
+            settings=SimpleNamespace(**{**defaults, **settings}),
+            env=blueprint,
+            agent=agent,
+            runner=runner,
+            updater=engine,
+            device="cpu",
+            collect=lambda tasks, **options: runner.run(collect(blueprint, agent, tasks, **options)),
+            play=lambda count, act: runner.run(act(range(count))),
+        )
+
+    yield make
+    runner.close()

@@ -48,6 +48,8 @@ class Action:
     """Policy version that sampled the ids."""
     cut_short: bool = False
     """Generation ended at a length limit."""
+    given: int = 0
+    """How many of the first ids the policy was given instead of sampling them: they are neither scored nor judged."""
 
 
 class Agent(Protocol):

@@ -3,7 +3,9 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, fields
+from typing import Protocol
 
 from toolenvs.blueprint import Blueprint
 from toolenvs.codec import TokenCodec
@@ -93,17 +95,40 @@ async def run_episode(
     progress: float = 0.0,
 ) -> Trajectory:
     """One episode, from the prompt to its end."""
+    record = Record(Episode(blueprint, task, seed=seed, progress=progress))
+    return await play(record, agent, key=key, group=group, seed=seed)
+
+
+class Watch(Protocol):
+    """Whoever follows an episode turn by turn."""
+
+    async def before(self, record: "Record") -> None:
+        """A turn is about to be asked for."""
+        ...
+
+    async def after(self, record: "Record", action: Action) -> None:
+        """It was written, and the environment has answered."""
+        ...
+
+
+async def play(
+    record: "Record", agent: Agent, *, key: str, group: str, seed: int, watch: Watch | None = None
+) -> Trajectory:
+    """Play an episode from where it stands to its end, and close it."""
     started_s = time.perf_counter()
-    record = _Record(Episode(blueprint, task, seed=seed, progress=progress))
     episode = record.episode
     try:
         while episode.ending is None:
             try:
+                if watch is not None:
+                    await watch.before(record)
                 request = record.request(key, seed)
                 action = await agent.act(request) if request.max_new_tokens != 0 else _NO_ROOM
             except InfrastructureError as error:
                 return record.trajectory(key, group, started_s, ending="infrastructure", fault=str(error))
             record.add(await record.take(action))
+            if watch is not None:
+                await watch.after(record, action)
         return record.trajectory(key, group, started_s, ending=episode.ending, fault=record.fault)
     finally:
         agent.release(key)
@@ -123,8 +148,8 @@ class _Appended:
 
 
 @dataclass(slots=True)
-class _Record:
-    """What is known of a running episode."""
+class Record:
+    """What is known of a running episode; `collect` and its like play one, and make a trajectory of it."""
 
     episode: Episode
     tokens: TokenTranscript = field(default_factory=TokenTranscript)
@@ -173,7 +198,25 @@ class _Record:
             else:
                 self.tokens.append_environment(part.ids, part.author, part.turn)
 
+    async def fork(self) -> "Record":
+        """An independent copy, the tools' state included, in which all that was sampled so far is context.
+
+        So what two copies share is trained on in one of them, the one that it was sampled in.
+
+        Raises:
+            InfrastructureError: the tools cannot be copied, and their calls cannot be run again.
+        """
+        fork = copy(self)
+        for name in (each.name for each in fields(self)):
+            if isinstance(value := getattr(self, name), list | dict):
+                setattr(fork, name, copy(value))
+        fork.tokens, fork.earlier = self.tokens.as_context(), []
+        fork.appended = [copy(part) for part in self.appended]
+        fork.episode = await self.episode.fork()
+        return fork
+
     def request(self, key: str, seed: int) -> Request:
+        """The next turn, to be asked for."""
         episode = self.episode
         turn = episode.meter.turns + 1
         self.forget(turn)
@@ -193,17 +236,23 @@ class _Record:
         )
 
     async def take(self, action: Action) -> Turn:
+        """Give the environment what an agent wrote, and append both."""
         codec = self.episode.blueprint.codec
         if action.ids is None or codec is None:
             self.tokenized = False
             return await self.episode.step(action.text, cut_short=action.cut_short)
         kept = cut_at_stop(action.ids, self.episode.stop, codec)
-        ids = action.ids[:kept]
+        ids, given = action.ids[:kept], min(action.given, kept)
+        text = codec.decode(ids)
         turn = await self.episode.step(
-            codec.decode(ids), exact=True, tokens=kept, cut_short=action.cut_short and kept == len(action.ids)
+            text,
+            exact=True,
+            tokens=kept,
+            cut_short=action.cut_short and kept == len(action.ids),
+            given=_common_length(codec.decode(ids[:given]), text),
         )
         number = self.episode.meter.turns
-        unscored = _unscored_tokens(turn, ids, codec.decode)
+        unscored = [(0, given), *_unscored_tokens(turn, ids, codec.decode)]
         self.tokens.append_policy(ids, action.logprobs[:kept], number, unscored=unscored, version=action.version)
         self.appended.append(_Appended(Author.POLICY, number, ids, action.version))
         for segment in turn.segments:
@@ -212,6 +261,7 @@ class _Record:
         return turn
 
     def add(self, turn: Turn) -> None:
+        """Note what a turn paid and called."""
         self.rewards.append(turn.reward)
         self.fault = turn.fault
         for name, value in turn.reward_terms.items():
@@ -240,6 +290,7 @@ class _Record:
         return kept
 
     def trajectory(self, key: str, group: str, started_s: float, *, ending: str, fault: str | None) -> Trajectory:
+        """All of it, as it stands."""
         episode = self.episode
         return Trajectory(
             key=key,
@@ -262,6 +313,12 @@ class _Record:
             usage={name: float(usage.used) for name, usage in episode.usage().items()},
             seconds=time.perf_counter() - started_s,
         )
+
+
+def _common_length(one: str, other: str) -> int:
+    """Characters that both begin with; ids that end within a character spell none for its first half."""
+    shared = (index for index, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+    return next(shared, min(len(one), len(other)))
 
 
 def _unscored_tokens(turn: Turn, ids: Sequence[int], decode: Callable[[Sequence[int]], str]) -> list[tuple[int, int]]:

@@ -69,6 +69,10 @@ class Trajectory:
     fault: str | None = None
     earlier: tuple[TokenTranscript, ...] = ()
     """As it had read them before something was forgotten: a sequence for each time that this happened."""
+    sampled_by: tuple[str, ...] = ()
+    """Of a branch of a tree: the key of the episode that turn 1, 2, ... was sampled in; () where all were in this."""
+    guidance: str = ""
+    """What the policy was helped with, "hint" or "prefix"; "" where it was not."""
     calls: tuple[CallRecord, ...] = ()
     usage: dict[str, float] = field(default_factory=dict)
     """What each budget had used."""
@@ -104,6 +108,10 @@ class Trajectory:
         data["tokens"] = self.tokens.to_json() if self.tokens else None
         if self.earlier:
             data["earlier"] = [tokens.to_json() for tokens in self.earlier]
+        if self.sampled_by:
+            data["sampled_by"] = list(self.sampled_by)
+        if self.guidance:
+            data["guidance"] = self.guidance
         data["calls"] = [call.to_json() for call in self.calls]
         return data
 
@@ -122,6 +130,8 @@ class Trajectory:
             transcript=Transcript().append(segments),
             tokens=TokenTranscript.from_json(data["tokens"]) if data["tokens"] else None,
             earlier=tuple(map(TokenTranscript.from_json, data.get("earlier", ()))),
+            sampled_by=tuple(data.get("sampled_by", ())),
+            guidance=data.get("guidance", ""),
             calls=tuple(map(CallRecord.from_json, data["calls"])),
         )
 

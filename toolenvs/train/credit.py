@@ -40,6 +40,7 @@ def assign_credit(settings: CreditSettings, batch: Batch, values: Tensor | None 
         rows.join(batch.mask),
         rows.groups,
         turns=rows.join(batch.turns),
+        nodes=rows.join(batch.nodes),
         values=None if values is None else rows.join(values),
         gamma=settings.gamma,
         lam=settings.lam,

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import copy
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -40,6 +40,7 @@ from toolenvs.train.plots import learning_curve
 from toolenvs.train.policy import MADE_HERE, load_policy
 from toolenvs.train.policy_losses import needs
 from toolenvs.train.relift import open_relift
+from toolenvs.train.rollouts import RolloutSettings, open_rollout
 from toolenvs.train.sharding import shard
 from toolenvs.train.update import Updater, UpdateSettings
 from toolenvs.train.workers.opening import open_workers
@@ -48,7 +49,7 @@ from toolenvs.train.workers.settings import WorkerSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunSettings(UpdateSettings, ExperienceSettings, WorkerSettings):
+class RunSettings(UpdateSettings, ExperienceSettings, WorkerSettings, RolloutSettings):
     """A run apart from its algorithm."""
 
     output: str
@@ -210,6 +211,9 @@ class Run(contextlib.AbstractContextManager["Run"]):
         if self.relift is not None:
             self.experience.observers.append(self.relift.observe)
             self.parts["relift"] = self.relift
+        self.rollout = open_rollout(settings, self)
+        """How tasks become episodes."""
+        self.parts |= self.rollout.parts()
         self._metrics: MetricsWriter | None = None
         self._bar: Any = None
         self._pushed: dict[str, float] = {}
@@ -278,6 +282,10 @@ class Run(contextlib.AbstractContextManager["Run"]):
 
         return self._share(len(tasks), act)
 
+    def play(self, count: int, act: Callable[[range], Coroutine[Any, Any, list[Trajectory]]]) -> list[Trajectory]:
+        """Episodes of `count` tasks that `act` plays with `agent`, each process its part of them; all get all."""
+        return self._share(count, lambda part: self.runner.run(act(part)))
+
     def interleave(self, step: int) -> dict[str, float]:
         """ReLIFT's supervised pass, where one is due; returns what there is to report of it and of the replay."""
         passed = {} if self.relift is None else self.relift.step()
@@ -328,7 +336,7 @@ class Run(contextlib.AbstractContextManager["Run"]):
         if step % settings.test_every == 0 or step == settings.steps:
             tested = self._test()
         if self._metrics is not None:
-            self._metrics.write(step, {**line, **self._pushed, **times, **tested})
+            self._metrics.write(step, {**line, **self.rollout.metrics(), **self._pushed, **times, **tested})
         self._pushed = {}
         self._bar.set_postfix(success=f"{line['success']:.2f}", test=f"{self.tested['test_success']:.2f}")
         if settings.trajectories_every and step % settings.trajectories_every == 0 and ranks.chief():

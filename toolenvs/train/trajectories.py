@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,9 +58,22 @@ def sequences_of(trajectory: Trajectory, group: int = 0, episode: int | None = N
 
 
 def sequences_of_groups(groups: Sequence[Sequence[Trajectory]]) -> list[TokenSequence]:
-    """The sequences of all episodes of all groups, numbered from 0."""
+    """The sequences of all episodes of all groups, numbered from 0.
+
+    Their nodes are turns: the branches of a tree have those in common that were sampled in one of them for all.
+    """
     members = [(group, member) for group, members in enumerate(groups) for member in members]
-    return [one for episode, (group, member) in enumerate(members) for one in sequences_of(member, group, episode)]
+    nodes: dict[tuple[int, str, int], int] = {}
+    sequences = []
+    for episode, (group, member) in enumerate(members):
+        for one in sequences_of(member, group, episode):
+            owners = member.sampled_by or (member.key,) * len(member.turn_rewards)
+            of_turn = [0] + [
+                nodes.setdefault((group, owner, turn), len(nodes) + 1) for turn, owner in enumerate(owners, start=1)
+            ]
+            own = one.turns * (one.mask != Mask.ENVIRONMENT)  # what the environment wrote is of no node
+            sequences.append(replace(one, nodes=np.array(of_turn, dtype=np.int64)[own]))
+    return sequences
 
 
 def turns_of(tokens: TokenTranscript) -> NDArray[np.int64]:

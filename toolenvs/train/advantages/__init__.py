@@ -8,6 +8,7 @@ where `rewards` are token rewards, `groups` numbers the prompts, and the result 
 else it needs it names as keyword arguments, out of
 
     turns           [B, T] the policy's turn that each token is of
+    nodes           [B, T] in a tree of episodes, the node that each token is of, from 1; 0 for none
     values          [B, T] the critic's value before each token; the result is then a pair, advantages and the critic's
                     targets, both [B, T]
     gamma           discount from token to token
