@@ -15,6 +15,10 @@ filters, `aggregation` a form in losses.py; all of them in toolenvs/train.
     Lite PPO       lite_ppo                 token-mean                 clip 0.2 / 0.2
     StarPO-S       grpo                     token-mean                 filter uncertain, filter_share 0.25
     turn credit    turn_returns             seq-mean-token-sum-norm    turn_gamma 0.4 (Kevin)
+    DOTS           grpo                     token-mean                 selector dots, replay dots
+    RePO           grpo                     seq-mean-token-mean        replay repo_reward, filter every
+    ExGRPO         grpo                     token-mean                 replay exgrpo
+    ReLIFT         dr_grpo                  token-mean                 relift: demonstrations of the hardest tasks
 
     off-policy     policy_loss m2po, ppo_ewma, cispo, tis, topr, kimi; three policies: recompute_logprobs, correction
     RPG            policy_loss rpg, or kl_form rpg-... with kl_from old
@@ -51,6 +55,10 @@ class Args(RunSettings, CreditSettings):
     """Which groups are trained on: a file in toolenvs/train/filters."""
     filter_share: float = 1.0
     """Of the filter `uncertain`: the share of groups that it keeps."""
+    filter_low: float = 0.2
+    """Of the filter `band`: the lowest success rate that it keeps."""
+    filter_high: float = 0.8
+    """Of the filter `band`: the highest."""
     generation_prompts: int = 0
     """Prompts of one rollout batch; 0 for as many as `prompts`."""
     generation_batches: int = 1
@@ -96,7 +104,7 @@ def roll_out(args: Args, run: Run, step: int) -> tuple[list[Trajectory], filters
         )
         run.experience.observe(episodes)
         trajectories += episodes
-        groups += filters.select(args.filter, episodes, args.filter_share)
+        groups += filters.select(args.filter, episodes, args.filter_share, low=args.filter_low, high=args.filter_high)
         if len(groups) >= prompts:
             break
     return trajectories, groups[:prompts]

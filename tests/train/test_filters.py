@@ -61,7 +61,7 @@ def test_uncertain_groups_are_those_whose_returns_spread_most(share, expected):
 
 
 def test_nothing_comes_of_nothing():
-    assert [filters.select(name, [], 0.5) for name in filters.names()] == [[], [], []]
+    assert all(filters.select(name, [], 0.5) == [] for name in filters.names())
 
 
 def test_what_is_wrong_is_said():
@@ -69,3 +69,43 @@ def test_what_is_wrong_is_said():
         filters.select("informativ", [])
     with pytest.raises(ConfigError, match="above 0 and at most 1; got 0"):
         filters.select("every", [], 0)
+
+
+def graded(name, *success, reward=0.0):
+    return [Episode(name, each, reward) for each in success]
+
+
+def test_a_band_of_success_rates_holds_its_ends_and_no_reward_moves_a_group():
+    made = [
+        *graded("a", 0, 0, 0, 0, 1, reward=9.0),
+        *graded("b", 0, 0, 0, 0, 0, 1),
+        *graded("c", 1, 1, 1, 1, 0),
+        *graded("d", 1, 1, 1, 1, 1, 0),
+        *graded("e", 0.5, 0.5),
+        *graded("f", 0, 0, reward=0.5),
+    ]
+
+    def band(low, high):
+        return [group[0].group for group in filters.select("band", made, low=low, high=high)]
+
+    assert band(0.2, 0.8) == ["a", "c", "e"]
+    assert band(0.0, 1.0) == ["a", "b", "c", "d", "e", "f"]
+    assert band(0.5, 0.5) == ["e"]
+
+
+def test_rest_keeps_groups_that_spread_and_hold_a_good_episode():
+    made = [
+        *graded("poor", 0.0, 0.8),
+        *graded("good", 0.0, 0.9),
+        *graded("flat", 0.95, 1.0),
+        *graded("wide", 0.89, 1.0),
+        *graded("shaped", 1.0, 1.0),
+        Episode("shaped", 1.0, -5.0),
+    ]
+    assert kept("rest", made) == ["good", "wide"]  # standard deviations: 0.45, 0.055; of "flat" 0.025
+
+
+def test_rates_that_are_none_are_refused():
+    for low, high in ((0.6, 0.4), (-0.1, 1), (0, 1.1)):
+        with pytest.raises(ConfigError, match="two shares, the lower first"):
+            filters.select("band", [], low=low, high=high)

@@ -16,6 +16,7 @@ from rich.table import Table
 from toolenvs import __version__, filtering, self_play
 from toolenvs.blueprint import Blueprint
 from toolenvs.cli.agents import KINDS, Sampling, open_agent
+from toolenvs.cli.impact import score
 from toolenvs.cli.measures import interval
 from toolenvs.cli.options import Overrides, PageId, Seed, overrides
 from toolenvs.errors import ConfigError
@@ -25,6 +26,7 @@ from toolenvs.tasks.task import Task
 from toolenvs.tasks.writing import write
 
 app = typer.Typer(help="Filter task sets, and make tasks of what a proposer wrote.", no_args_is_help=True)
+app.command("score")(score)
 _FREE = ("toolenvs", "rule")
 """Of the settings, what may differ when a run is gone on with: it decides over tries, and makes none."""
 

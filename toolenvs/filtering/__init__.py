@@ -4,7 +4,8 @@
     counts = await measure(env, agent, tasks, n=10)
     chosen = sort(tasks, counts, n=10, rule=Rule(max_rate=0.0))  # kept, dropped, unmeasured
 
-`toolenvs tasks filter` does all of this, and goes on where it was interrupted.
+`toolenvs tasks filter` does all of this, and goes on where it was interrupted. `impact` judges tasks by the history of
+a run instead; `toolenvs tasks score` writes what it keeps.
 """
 
 from toolenvs.filtering.closed_book import CONTAINS, without_tools

@@ -2,12 +2,19 @@
 
 A filter is a module of this package with one function,
 
-    select(groups, share) -> groups
+    select(groups, ...) -> groups
 
-where a group is the list of its trainable trajectories, in the order of the rollout, and `share` is how much of the
-groups a filter that ranks them keeps. To add a filter, add a file.
+where a group is the list of its trainable trajectories, in the order of the rollout. What else it needs it names as
+keyword arguments, out of
+
+    share       how much of the groups a filter that ranks them keeps
+    low, high   success rates between which a filter keeps groups
+
+and gets just these. Whether a group can teach something is judged by raw correctness, before any shaping. To add a
+filter, add a file.
 """
 
+import inspect
 import pkgutil
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -24,18 +31,24 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")))
 
 
-def select(name: str, trajectories: Sequence[Trajectory], share: float = 1.0) -> Groups:
+def select(
+    name: str, trajectories: Sequence[Trajectory], share: float = 1.0, *, low: float = 0.0, high: float = 1.0
+) -> Groups:
     """The groups that a filter keeps; what cannot be trained on is left out of them before.
 
     Raises:
-        ConfigError: there is no such filter, or `share` is not in (0, 1].
+        ConfigError: there is no such filter, `share` is not in (0, 1], or `low` and `high` are no rates in that order.
     """
     if name not in names():
         raise ConfigError(f"unknown group filter {name!r}; {did_you_mean(name, names())}")
     if not 0 < share <= 1:
         raise ConfigError(f"the share of groups to keep must be above 0 and at most 1; got {share}")
+    if not 0 <= low <= high <= 1:
+        raise ConfigError(f"the success rates of groups to keep must be two shares, the lower first; got {low}, {high}")
     groups: dict[str, list[Trajectory]] = {}
     for trajectory in filter(trainable, trajectories):
         groups.setdefault(trajectory.group, []).append(trajectory)
-    function: Callable[[Groups, float], Groups] = import_module(f"{__name__}.{name}").select
-    return function(list(groups.values()), share)
+    function: Callable[..., Groups] = import_module(f"{__name__}.{name}").select
+    available = {"share": share, "low": low, "high": high}
+    wanted = available.keys() & inspect.signature(function).parameters.keys()
+    return function(list(groups.values()), **{key: available[key] for key in wanted})

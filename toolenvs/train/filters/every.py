@@ -3,6 +3,6 @@
 from toolenvs.train.filters import Groups
 
 
-def select(groups: Groups, share: float) -> Groups:
+def select(groups: Groups) -> Groups:
     """All of them."""
     return groups

@@ -7,6 +7,6 @@ al. 2025, "DAPO", dynamic sampling).
 from toolenvs.train.filters import Groups
 
 
-def select(groups: Groups, share: float) -> Groups:
+def select(groups: Groups) -> Groups:
     """Those of at least two members, of unlike correctness."""
     return [members for members in groups if len({member.success for member in members}) > 1]

@@ -128,6 +128,7 @@ def _plain(sequence: TokenSequence) -> dict[str, Any]:
 
 
 def _sequence(values: dict[str, Any]) -> TokenSequence:
-    return TokenSequence(
-        **{name: value.numpy() if isinstance(value, torch.Tensor) else value for name, value in values.items()}
-    )
+    arrays: dict[str, Any] = {
+        name: value.numpy() if isinstance(value, torch.Tensor) else value for name, value in values.items()
+    }
+    return TokenSequence(**arrays)

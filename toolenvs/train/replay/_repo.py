@@ -23,16 +23,18 @@ class Options(base.Options):
     """Groups that are remembered, of all tasks together; the oldest one makes room."""
     cache: int = 16
     """Episodes of a task that are remembered (`MAX_CACHE_SIZE` 16)."""
-    least: int = 16
+    min_cached: int = 16
     """Episodes of a task without which it is not replayed (`MIN_CACHE_TO_REPLAY` 16)."""
     replays: int = 8
     """Episodes that are trained on again beside a fresh group (`NUM_REPLAYS` 8)."""
 
     def __post_init__(self) -> None:
         base.Options.__post_init__(self)
-        at_least(2, cache=self.cache, least=self.least, replays=self.replays)
-        if self.least > self.cache:
-            raise ValueError(f"least = {self.least} is out of range: a task has {self.cache} episodes at most (cache)")
+        at_least(2, cache=self.cache, min_cached=self.min_cached, replays=self.replays)
+        if self.min_cached > self.cache:
+            raise ValueError(
+                f"min_cached = {self.min_cached} is out of range: a task has {self.cache} episodes at most (cache)"
+            )
 
 
 class Strategy(base.Strategy):
@@ -50,6 +52,6 @@ class Strategy(base.Strategy):
         chosen = []
         for task in fresh:
             cached = memory.episodes(task)[-self._options.cache :]
-            if len(cached) >= self._options.least:
+            if len(cached) >= self._options.min_cached:
                 chosen.append(base.Again(episodes=self.pick(cached, min(self._options.replays, len(cached)), rng)))
         return chosen

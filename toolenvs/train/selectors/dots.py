@@ -73,7 +73,8 @@ class Selector(base.Selector):
             return []
         self._asked = True
         size = min(self._options.reference, len(self._places))
-        return np.random.default_rng([self._seed, self._choices, 0]).permutation(len(self._places))[:size].tolist()
+        order = np.random.default_rng([self._seed, self._choices, 0]).permutation(len(self._places))
+        return [int(place) for place in order[:size]]
 
     def observe(self, outcomes: Mapping[str, Sequence[float]]) -> None:
         """Keep the rates of the reference set; those of tasks that were chosen would lean towards the target."""
@@ -130,14 +131,16 @@ def foretell(
     centred = without_itself - without_itself.mean()
     spread = float(centred @ centred)
     slope = max(0.0, float(centred @ rates) / spread) if spread > _NOISE else 0.0
-    return slope * (attended - without_itself.mean()) + rates.mean()
+    foretold: NDArray[np.float64] = slope * (attended - without_itself.mean()) + rates.mean()
+    return foretold
 
 
 def _attention(likeness: NDArray[Any], temperature: float) -> NDArray[np.float64]:
     """Weights over the reference set, from cosines. # [rows, R]"""
     scaled = likeness.astype(np.float64) / temperature
-    weights = np.exp(scaled - scaled.max(axis=1, keepdims=True))
-    return weights / weights.sum(axis=1, keepdims=True)
+    weights: NDArray[np.float64] = np.exp(scaled - scaled.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    return weights
 
 
 def draw(logits: NDArray[np.float64], count: int, rng: np.random.Generator) -> list[int]:

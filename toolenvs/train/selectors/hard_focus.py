@@ -26,11 +26,11 @@ class Options:
     """Share of the tasks that stays at each cut."""
     passes: int = 1
     """How often each task comes between two cuts."""
-    least: int = 32
+    min_tasks: int = 32
     """Tasks that are always left."""
 
     def __post_init__(self) -> None:
-        at_least(1, passes=self.passes, least=self.least)
+        at_least(1, passes=self.passes, min_tasks=self.min_tasks)
         if not 0 < self.keep <= 1:
             raise ValueError(f"keep = {self.keep:g} is out of range: a share above 0 and at most 1 is needed")
 
@@ -68,7 +68,7 @@ class Selector(base.Selector):
 
     def _cut(self) -> None:
         """Leave the hardest, those of equal rate by chance."""
-        count = max(math.ceil(self._options.keep * len(self._left)), min(self._options.least, len(self._left)))
+        count = max(math.ceil(self._options.keep * len(self._left)), min(self._options.min_tasks, len(self._left)))
         order = np.random.default_rng([self._seed, self._cuts]).permutation(len(self._left))
         ranked = sorted((self._left[place] for place in order), key=lambda index: self._rates.get(index, 0.0))
         self._left = sorted(ranked[:count])

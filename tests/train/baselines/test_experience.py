@@ -1,0 +1,91 @@
+"""Three steps of GRPO with each way to choose tasks, to replay episodes and to imitate what none of them solves."""
+
+import pytest
+
+from toolenvs.train.metrics import MetricsWriter, read_metrics, without_times
+from toolenvs.train.policy import load_policy
+from toolenvs.train.replay import names
+
+SETTINGS = {"steps": 3, "prompts": 4, "samples": 2, "lr": 1e-3, "checkpoint_every": 2, "test_every": 3}
+REPO = {"cache": 4, "min_cached": 2, "replays": 2}
+ALL = {
+    "selector": "dots",
+    "selector_options": {"reference": 4, "interval": 2, "tau": 0.1},
+    "replay": "exgrpo",
+    "relift": True,
+    "relift_options": {"size": 2, "lr": 1e-3},
+    "filter": "every",
+}
+
+
+@pytest.fixture
+def run(script, policy, small, calculator, lenient_judge, tmp_path):
+    """`run(name, **changes)`: train on few tasks, and give the folder."""
+    grpo = script("grpo")
+    few = {**small, "env": {**small["env"], "tasks.size": 6}, "test_tasks": 2}
+
+    def train(name, **changes):
+        folder = tmp_path / name
+        grpo.main(grpo.Args(**{"output": str(folder), "model": policy, **SETTINGS, **few, **changes}))
+        return folder
+
+    return train
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"selector": "hard_focus", "selector_options": {"min_tasks": 3}, "filter": "band", "filter_low": 0.4},
+        {"selector": "curriculum", "filter": "rest"},
+        {"selector": "dots", "selector_options": {"reference": 3, "interval": 1}, "replay": "dots"},
+        *({"replay": name, "replay_options": REPO, "filter": "every"} for name in names() if name.startswith("repo")),
+        {"replay": "exgrpo", "replay_options": {"share": 1.0}, "filter": "every", "recompute_logprobs": True},
+    ],
+    ids=lambda choice: "-".join(value for value in choice.values() if isinstance(value, str)),
+)
+def test_every_choice_trains(run, choice):
+    lines = read_metrics(run("choice", **choice))[1:]
+    assert [line["step"] for line in lines] == [1, 2, 3]
+    assert any(line.get("gradient_norm", 0) > 0 for line in lines)
+    if "replay" in choice:
+        assert [line["replayed"] for line in lines][0] == 0
+        assert sum(line["replayed"] for line in lines) > 0
+        assert all(line["replay_age"] >= 1 for line in lines if line["replayed"])
+
+
+def test_what_no_episode_solves_is_imitated(run, policy):
+    """The judge that is lenient to all calls a demonstration right too, so that there is one of each task."""
+    lines = read_metrics(run("relift", relift=True, relift_options={"size": 2, "lr": 1e-3}))[1:]
+    passes = [line for line in lines if "imitation_loss" in line]
+    assert passes
+    assert all(line["imitation_loss"] > 0 and line["imitation_gradient_norm"] > 0 for line in passes)
+
+
+def test_without_a_group_to_compare_the_hardest_tasks_are_learned_all_the_same(run, policy, monkeypatch):
+    folder = run("hardest", samples=1, steps=2, relift=True, relift_options={"size": 1, "lr": 1e-3})
+    lines = read_metrics(folder)[1:]
+    assert all(line["groups"] == 0 for line in lines)
+    assert any("imitation_loss" in line for line in lines)
+    before, after = (load_policy(str(place))[0].state_dict() for place in (policy, folder / "model"))
+    assert any((value != after[name]).any() for name, value in before.items())
+
+
+def test_a_resumed_run_with_all_of_it_gives_the_same_numbers(run, monkeypatch):
+    whole = run("whole", **ALL)
+    write = MetricsWriter.write
+
+    def interrupted(self, step, line):
+        write(self, step, line)
+        if step == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(MetricsWriter, "write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run("cut", **ALL)
+    monkeypatch.setattr(MetricsWriter, "write", write)
+    cut = run("cut", resume=True, **ALL)
+    lines = list(map(without_times, read_metrics(whole)))
+    assert list(map(without_times, read_metrics(cut))) == lines
+    assert (cut / "model/model.safetensors").read_bytes() == (whole / "model/model.safetensors").read_bytes()
+    assert sum(line.get("replayed", 0) for line in lines) > 0
+    assert any("imitation_loss" in line for line in lines)

@@ -1,0 +1,40 @@
+"""Finished episodes as a rollout leaves them."""
+
+import pytest
+
+from toolenvs.rollout.trajectory import Trajectory
+from toolenvs.tokens import TokenTranscript
+from toolenvs.transcript import Author, Transcript
+
+
+def make_episode(
+    task="t", success=1.0, *, reward=None, version=0, logprob=-0.5, ending="answer", sequences=1, group=None
+):
+    def tokens(number):
+        made = TokenTranscript()
+        made.append_environment([5, 6 + number], Author.PROMPT, 0)
+        made.append_policy([7, 8], [logprob, logprob / 2], 1, version=version)
+        return made
+
+    return Trajectory(
+        key="0",
+        group=task if group is None else group,
+        env="e",
+        task=task,
+        question="",
+        golds=(),
+        seed=0,
+        transcript=Transcript(),
+        tokens=tokens(sequences - 1),
+        earlier=tuple(map(tokens, range(sequences - 1))),
+        turn_rewards=(success if reward is None else reward,),
+        reward_terms={},
+        ending=ending,
+        success=None if ending == "infrastructure" else success,
+    )
+
+
+@pytest.fixture(scope="session")
+def episode():
+    """`episode("task", 1.0, version=3)`: a trajectory of one turn of two tokens."""
+    return make_episode

@@ -1,0 +1,82 @@
+"""The selector and the replay as a run uses them."""
+
+import pytest
+
+from toolenvs.errors import ConfigError
+from toolenvs.rollout.trajectory import Trajectory
+from toolenvs.tasks.rows import from_rows
+from toolenvs.train.experience import Experience, ExperienceSettings, outcomes
+from toolenvs.transcript import Transcript
+
+
+def trajectory(task, success, ending="answer"):
+    return Trajectory(
+        key="0",
+        group=task,
+        env="e",
+        task=task,
+        question="",
+        golds=(),
+        seed=0,
+        transcript=Transcript(),
+        tokens=None,
+        turn_rewards=(9.0,),
+        reward_terms={},
+        ending=ending,
+        success=success,
+    )
+
+
+@pytest.fixture
+def tasks():
+    return from_rows([{"id": f"t{index}", "question": f"{index}?", "answer": "1"} for index in range(8)])
+
+
+def experience(tasks, collect=None, **settings):
+    return Experience(ExperienceSettings(**settings), tasks, collect, seed=4, steps=10)
+
+
+def test_outcomes_are_raw_correctness_without_what_infrastructure_ended():
+    made = [trajectory("a", 1.0), trajectory("b", 0.5), trajectory("a", 0.0), trajectory("b", None, "infrastructure")]
+    assert outcomes(made) == {"a": [1.0, 0.0], "b": [0.5]}
+    assert outcomes([trajectory("c", None, "infrastructure")]) == {}
+
+
+def test_a_reference_set_is_rolled_out_apart_with_its_own_seed(tasks):
+    asked = []
+
+    def collect(chosen, **options):
+        asked.append((len(chosen), options))
+        return [trajectory(task.id, 0.5) for task in chosen]
+
+    run = experience(tasks, collect, selector="dots", selector_options={"reference": 3, "interval": 1})
+    for step in (1, 2):
+        assert run.begin(step, 2) == 2
+        assert len({task.id for task in run.tasks(2, n=5)}) == 2
+        run.observe([trajectory("t0", 1.0)])
+    assert [count for count, _ in asked] == [3, 3]
+    assert [options["n"] for _, options in asked] == [5, 5]
+    assert [options["progress"] for _, options in asked] == [0.1, 0.2]
+    assert asked[0][1]["seed"] != asked[1][1]["seed"]
+
+
+def test_whoever_observes_is_told_of_all_episodes(tasks):
+    run = experience(tasks)
+    seen = []
+    run.observers.append(seen.extend)
+    run.begin(1, 2)
+    made = [trajectory("t0", 1.0), trajectory("t1", None, "infrastructure")]
+    run.observe(made)
+    assert seen == made
+
+
+def test_a_checkpoint_of_another_selector_is_refused_by_name(tasks):
+    state = experience(tasks).state_dict()
+    with pytest.raises(ConfigError, match=r"selector and replay are \['uniform', ''\], the run's \['hard_focus', ''\]"):
+        experience(tasks, selector="hard_focus").load_state_dict(state)
+    with pytest.raises(ConfigError, match="'dots'"):
+        experience(tasks, replay="dots").load_state_dict(state)
+    with pytest.raises(ConfigError, match="are None"):
+        experience(tasks).load_state_dict(17)  # a position, as older checkpoints hold
+    with pytest.raises(ConfigError, match="cannot be read"):
+        experience(tasks).load_state_dict({**state, "selector": {}})
