@@ -18,6 +18,7 @@ from toolenvs.train import advantages
 from toolenvs.train.metrics import read_metrics
 from toolenvs.train.policy import load_policy, save_policy
 from toolenvs.train.recipe import parse, read_recipe
+from toolenvs.train.run import Run
 from toolenvs.train.tiny.model import build_model
 from toolenvs.train.tiny.tokenizer import build_tokenizer
 
@@ -46,15 +47,19 @@ def lenient(load_script, monkeypatch):
     threads = torch.get_num_threads()
     load_script("ppo")  # which loads grpo as its neighbour
 
-    async def judged(*args, **options):
-        return [
-            episode
-            if episode.failed
-            else dataclasses.replace(episode, success=float(right(episode)), turn_rewards=paid(episode))
-            for episode in await collect(*args, **options)
-        ]
+    def judged(roll_out):
+        def rolled_out(*args, **options):
+            return [
+                episode
+                if episode.failed
+                else dataclasses.replace(episode, success=float(right(episode)), turn_rewards=paid(episode))
+                for episode in roll_out(*args, **options)
+            ]
 
-    monkeypatch.setattr(sys.modules["grpo"], "collect", judged)
+        return rolled_out
+
+    for name in ("collect", "play"):  # independent episodes, and all others
+        monkeypatch.setattr(Run, name, judged(getattr(Run, name)))
     yield
     torch.set_num_threads(threads)
 

@@ -47,7 +47,7 @@ def estimator(name):
     def run(rewards, mask, groups):
         turns = (mask != 0).long().cumsum(-1)
         found = advantages.estimate(
-            name, rewards, mask, groups, turns=turns, values=torch.zeros_like(rewards), **SETTINGS
+            name, rewards, mask, groups, turns=turns, nodes=0 * turns, values=torch.zeros_like(rewards), **SETTINGS
         )
         return found.advantages
 
