@@ -25,7 +25,7 @@ FLOORS = [
         "per_process",
         "limits",
     },
-    {"tasks", "world", "factbook", "sample_databases", "shop", "site_facts"},
+    {"tasks", "games", "world", "factbook", "sample_databases", "shop", "site_facts"},
     {"sandbox", "retrieval", "databases", "web"},
     {"protocols"},
     {"rewards"},

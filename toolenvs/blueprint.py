@@ -100,8 +100,11 @@ class Blueprint:
         for name in names:
             if names.count(name) > 1:
                 raise PageError(f"{page.id}: tools: two of them are named {name!r}")
-        if "{question}" not in page.prompt.user:
-            raise PageError(f"{page.id}: prompt.user: {{question}} is missing, so that no task would be shown")
+        if not any(shown in page.prompt.user for shown in ("{question}", "{state}")):
+            raise PageError(
+                f"{page.id}: prompt.user: {{question}} is missing, or {{state}} where a game is played, so that no task "
+                "would be shown"
+            )
         if page.protocol.malformed == "penalize" and "malformed" not in self._terms:
             raise PageError(f"{page.id}: protocol.malformed = 'penalize' needs a [[reward]] table of term 'malformed'")
 

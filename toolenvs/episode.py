@@ -298,7 +298,7 @@ class Episode:
         if self.meter.overdue:
             return await self._finish(written, ending="deadline", calls=(made,))
         if result.ended:
-            return await self._finish(written, ending="done", calls=(made,))
+            return await self._finish(written, ending=result.limit or "done", calls=(made,))
         if limits.when_spent == "truncate" and self.meter.calls_spent(call.tool):
             return await self._finish(written, ending="calls", calls=(made,))
         return await self._observe(written, observation, (made,), author=Author.TOOL, kept=kept)

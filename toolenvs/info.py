@@ -24,7 +24,8 @@ class Info(TypedDict):
     """Named parts of the reward; they sum to it."""
     ending: str | None
     """Why the episode ended: "answer", "done" (a tool said that the task is over), "malformed" (all `terminated`),
-    "turns", "calls", "length", "deadline", "infrastructure" (all `truncated`); None while it runs."""
+    "turns", "calls", "length", "deadline", "infrastructure", and with the tool `gym` "actions" and "truncated" (all
+    `truncated`); None while it runs."""
     success: bool | float | None
     """The task's raw correctness, before any shaping (0 to 1 where the judge grades); None while it runs and after an
     infrastructure failure.

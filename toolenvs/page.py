@@ -31,7 +31,8 @@ class Prompt:
 
     user: str
     """The user message; `{question}` is the task's question. What else the judge, a reward term or a tool has to say of
-    a task stands at a name of its own: `{schema}` and `{evidence}` with those of SQL."""
+    a task stands at a name of its own: `{schema}` and `{evidence}` with those of SQL, `{state}` and `{actions}` with the
+    tool `gym`, whose first state may stand in place of the question."""
     system: str = ""
     """The system message; "" for none."""
     template: str = "chatml"
@@ -43,7 +44,7 @@ class ProtocolTable:
     """How calls and answers are written. Further keys of `[protocol]` are the options of its kind."""
 
     kind: str
-    """A module of `toolenvs.protocols`: "tags", "fences", "tool_calls", "rewrites", "brackets"."""
+    """A module of `toolenvs.protocols`: "tags", "chat_tags", "fences", "tool_calls", "rewrites", "brackets"."""
     malformed: Malformed = "empty"
     """What a malformed call leads to:
     `empty` (ReTool): an observation that holds `malformed_text`; `ignore` (ToRL): nothing runs, a newline is added and

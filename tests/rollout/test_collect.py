@@ -37,6 +37,7 @@ _PIECES = [
     "<sql>SELECT name FROM country LIMIT 2</sql>", "</sql>", "<solution>SELECT 1</solution>", "<observation>",
     "<access>https://world.test/people/1.html</access>", "</access>", "<think>", "so</think>", "</think>",
     "<tool_call>\n{\"name\": \"web_search\", \"arguments\": {\"query\": [\"a mayor\"]}}\n</tool_call>",
+    "</think><answer>Up || Dragon || 1 + 2 || Right</answer>", "</think><answer>Left</answer>",
     "\nAction: execute[SELECT name FROM country LIMIT 2]\n", "\nAction: submit\n", "\nObservation:", "\nThought 2: hm",
 ]  # fmt: skip
 

@@ -37,6 +37,10 @@ class ChatTemplate(Protocol):
         """What stands before and after a tool's message that follows an ended assistant turn."""
         ...
 
+    def user_turn(self) -> tuple[str, str]:
+        """The same for a user's message."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Plain:
@@ -53,6 +57,10 @@ class Plain:
     def tool_turn(self) -> tuple[str, str]:
         """A blank line on both sides."""
         return "\n\n", "\n\n"
+
+    def user_turn(self) -> tuple[str, str]:
+        """The same."""
+        return self.tool_turn()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +87,10 @@ class ChatML:
             "\n<|im_start|>user\n<tool_response>\n",
             "\n</tool_response><|im_end|>\n<|im_start|>assistant\n",
         )
+
+    def user_turn(self) -> tuple[str, str]:
+        """A user turn, and the next assistant header."""
+        return "\n<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n"
 
 
 _CHATML_TURN = re.compile(r"<\|im_start\|>(\w+)\n(.*?)(?:<\|im_end\|>|\Z)", re.DOTALL)
@@ -162,11 +174,22 @@ class TokenizerTemplate:
         Raises:
             PageError: it has no such role, or rewrites earlier turns, so that nothing can be appended to them.
         """
+        return self._turn("tool")
+
+    def user_turn(self) -> tuple[str, str]:
+        """What the template puts around a user's message that is not the first one.
+
+        Raises:
+            PageError: it rewrites earlier turns, so that nothing can be appended to them.
+        """
+        return self._turn("user")
+
+    def _turn(self, role: str) -> tuple[str, str]:
         probe, result = self._PROBE, self._PROBE * 2
         user = {"role": "user", "content": "q"}
         remedy = "use another template, or a page whose protocol.kind is 'tags' or 'fences'"
         try:
-            after = self._apply([user, {"role": "assistant", "content": probe}, {"role": "tool", "content": result}])
+            after = self._apply([user, {"role": "assistant", "content": probe}, {"role": role, "content": result}])
         except PageError as error:
             raise PageError(f"{error}; or a page whose protocol.kind is 'tags' or 'fences'") from error
         before = self._apply([user]) + probe
@@ -174,7 +197,7 @@ class TokenizerTemplate:
             raise PageError(f"the tokenizer's chat template rewrites earlier turns, and episodes only append: {remedy}")
         opening, found, closing = after[len(before) :].partition(result)
         if not found:
-            raise PageError(f"the tokenizer's chat template leaves out messages of role 'tool': {remedy}")
+            raise PageError(f"the tokenizer's chat template leaves out messages of role {role!r}: {remedy}")
         if not opening.startswith(self.turn_end):
             raise PageError(f"the tokenizer's chat template ends an assistant's turn in two ways: {remedy}")
         return opening[len(self.turn_end) :], closing

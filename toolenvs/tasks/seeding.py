@@ -7,6 +7,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+SEEDS = 2**31
+"""Seeds that an environment of somebody's may be given: from 0 up to this."""
 _BLOCK_BYTES = 64
 _SPARE_BITS = 64
 """Drawn beyond what a range needs, so that the bias of the remainder is below 2**-64."""

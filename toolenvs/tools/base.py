@@ -32,6 +32,9 @@ class ToolResult:
     """Wall-clock time of the call."""
     ended: bool = False
     """Whether the task is over with this call, for the world that the tool acts on: the episode then ends as `done`."""
+    limit: str = ""
+    """What imposed that end, where it is none that the task has: "truncated" (a limit of that world), "actions" (the
+    page's, of what is done in it); the episode then ends as that."""
     score: float | None = None
     """How far that world says that the task is solved, 0 to 1; None where it does not say. The last word counts."""
     reward: float = 0.0

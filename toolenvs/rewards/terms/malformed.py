@@ -10,6 +10,8 @@ class Options:
     """The keys of `[[reward]]`, term "malformed"."""
 
     penalty: float = -0.1
+    statuses: tuple[str, ...] = ()
+    """Statuses of a call that are paid for alike, such as "error": RAGEN's is also for an action that is none."""
 
 
 class Term:
@@ -20,4 +22,5 @@ class Term:
 
     def __call__(self, moment: Moment) -> float:
         """The reward of the turn."""
-        return self._options.penalty if moment.malformed else 0.0
+        wrong = moment.malformed or any(result.status in self._options.statuses for result in moment.new)
+        return self._options.penalty if wrong else 0.0
