@@ -31,10 +31,10 @@ FLOORS = [
     {"rewards"},
     {"tools"},
     {"page", "blueprint", "episode"},
-    {"env", "info", "vector", "registration"},
+    {"env", "info", "vector", "registration", "remote"},
     {"rollout"},
     {"agents"},
-    {"coldstart", "train", "self_play", "filtering", "audit"},
+    {"coldstart", "train", "self_play", "filtering", "audit", "evaluation"},
     {"adapters", "view", "serve"},
     {"cli"},
 ]

@@ -5,8 +5,9 @@ in front of the first word, some drop it again when decoding, some would read a 
 output. The codec encodes and decodes every piece as a continuation, and checks that nothing changed on the way.
 """
 
+import hashlib
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from toolenvs.errors import TranscriptError
@@ -40,6 +41,12 @@ class TokenCodec:
         self._anchor_id = self._find_anchor()
         self._anchor_text: str = self._raw_decode([self._anchor_id])
         self._spell = lru_cache(maxsize=4096)(self._spell_character)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Equal for tokenizers that read and write the same, chat template included."""
+        template = getattr(self.tokenizer, "chat_template", None) or ""
+        return hashlib.sha256(f"{self._special.to_str()}\0{template}".encode()).hexdigest()
 
     @staticmethod
     def _clone(backend: Any, *, verbatim: bool) -> Any:

@@ -49,13 +49,16 @@ class ToolEnv(gym.Env[str, str]):
         tokenizer: Any = None,
         **overrides: Any,
     ) -> None:
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise ValueError(f"render_mode {render_mode!r}: {did_you_mean(str(render_mode), ('ansi', 'html'))}")
+        self._check_render_mode(render_mode)
         self._made_of = {"page": page, "tasks": tasks, "tokenizer": tokenizer, **overrides}
         self.blueprint = blueprint.load(**self._made_of)
         self.render_mode = render_mode
         self._make_spaces()
         self.episode: Episode | None = None
+
+    def _check_render_mode(self, render_mode: str | None) -> None:
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise ValueError(f"render_mode {render_mode!r}: {did_you_mean(str(render_mode), ('ansi', 'html'))}")
 
     def _make_spaces(self) -> None:
         lengths = self.blueprint.page.spaces
@@ -87,13 +90,13 @@ class ToolEnv(gym.Env[str, str]):
         await self._close_episode()
         await self.blueprint.check()
         index, episode_seed = (int(n) for n in self.np_random.integers(1 << 31, size=2))
-        task = task or self.blueprint.task(index % len(self.blueprint.tasks))
-        episode = Episode(self.blueprint, task, seed=episode_seed, progress=progress)
+        which = task or index % len(self.blueprint.tasks)
+        episode = await self._begin(which, seed=episode_seed, progress=progress)
         try:
             text = episode.prompt + await episode.replay(prefix)
             if len(text) > self.blueprint.page.spaces.observation_length:
                 raise TaskError(
-                    f"what the policy reads first of task {task.id!r} has {len(text)} characters; "
+                    f"what the policy reads first of task {episode.task.id!r} has {len(text)} characters; "
                     f"set spaces.observation_length of {self.blueprint.page.id} to that at least"
                 )
         except BaseException:
@@ -101,6 +104,10 @@ class ToolEnv(gym.Env[str, str]):
             raise
         self.episode = episode
         return text, dict(info(episode, Turn(observation=text)))
+
+    async def _begin(self, which: Task | int, *, seed: int, progress: float) -> Episode:
+        """An episode about a task, or the one of that index."""
+        return Episode(self.blueprint, self.blueprint.task(which), seed=seed, progress=progress)
 
     def _chosen(self, options: Mapping[str, Any] | None) -> tuple[Task | None, Sequence[str], float]:
         """The task, prefix and progress of `reset`'s options."""

@@ -4,9 +4,10 @@ Masks, budgets, rewards and replay are all statements about who wrote which part
 part is appended and never derived from the text afterwards.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from toolenvs.errors import TranscriptError
 
@@ -43,6 +44,21 @@ class Segment:
     def __post_init__(self) -> None:
         if not self.text:
             raise TranscriptError(f"empty {self.author} segment at turn {self.turn}: leave it out instead")
+
+    def to_json(self) -> list[Any]:
+        """A row of plain values."""
+        kept = [] if self.kept is None else [self.kept]
+        return [self.author.value, self.text, self.turn, self.scored, self.verbatim, *kept]
+
+    @classmethod
+    def from_json(cls, row: Sequence[Any]) -> "Segment":
+        """The inverse of `to_json`.
+
+        Raises:
+            ValueError, TypeError: it is no row of a segment.
+        """
+        author, *rest = row
+        return cls(Author(author), *rest)
 
     def read(self, turn: int) -> str:
         """What the policy reads of it when it writes `turn`."""

@@ -3,7 +3,7 @@
 import asyncio
 import operator
 from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -31,6 +31,8 @@ class ToolVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
         page: see `ToolEnv`, which also takes the other keywords.
     """
 
+    env_class: ClassVar[type[ToolEnv]] = ToolEnv
+
     def __init__(
         self,
         num_envs: int,
@@ -42,7 +44,7 @@ class ToolVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
             raise ValueError(f"num_envs = {num_envs}; at least one environment is needed")
         self.num_envs = num_envs
         self.autoreset_mode = AutoresetMode(autoreset_mode)
-        first = ToolEnv(**keywords)
+        first = self.env_class(**keywords)
         self.envs = [first, *(first.twin() for _ in range(num_envs - 1))]
         self.metadata = {**first.metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = first.render_mode

@@ -2,13 +2,14 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
+from toolenvs.cli import serving
 from toolenvs.cli.options import overrides
-from toolenvs.errors import MissingExtraError
+from toolenvs.cli.serve_env import env
+from toolenvs.cli.serve_mcp import mcp
 
 TOKEN = "TOOLENVS_SANDBOX_TOKEN"
 """Environment variable that holds the token which clients of a sandbox must send."""
@@ -52,7 +53,7 @@ def sandbox(
 
     Where the environment variable TOOLENVS_SANDBOX_TOKEN is set, clients must send it as a bearer token.
     """
-    with _extra():
+    with serving.extra():
         from toolenvs.serve import run
         from toolenvs.serve.sandbox import Settings, build
     running = {"max_running": max_running} if max_running else {}
@@ -75,7 +76,7 @@ def sandbox(
     with contextlib.closing(run.bind(host, port)) as listener:
         if not run.is_loopback(listener):
             what = "run programs here"
-            _warn(run.url(listener), what, "" if settings.token else TOKEN)
+            serving.warn(run.url(listener), what, "" if settings.token else TOKEN)
         application = build(settings)
         typer.echo(f"serving the {backend} sandbox on {run.url(listener)}")
         run.serve(application, listener, head_s=settings.body_s, grace_s=grace_s)
@@ -107,7 +108,7 @@ def search(
 
     Where the environment variable TOOLENVS_SEARCH_TOKEN is set, clients must send it as a bearer token.
     """
-    with _extra():
+    with serving.extra():
         from toolenvs.serve import quick, run
         from toolenvs.serve.search import Settings, build
 
@@ -130,7 +131,7 @@ def search(
     )
     with contextlib.closing(run.bind(host, port)) as listener:
         if not run.is_loopback(listener):
-            _warn(run.url(listener), "search here", "" if settings.token else SEARCH_TOKEN)
+            serving.warn(run.url(listener), "search here", "" if settings.token else SEARCH_TOKEN)
         retriever = shared.retriever(index, backend or None, **overrides(options))
         retriever.search([_FIRST], settings.topk)  # compiles what is compiled, and fails before it serves
         application = build(retriever, settings)
@@ -138,23 +139,5 @@ def search(
         run.serve(application, listener, head_s=settings.body_s, grace_s=grace_s, quick=True)
 
 
-@contextlib.contextmanager
-def _extra() -> Iterator[None]:
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in ("starlette", "uvicorn", "httptools", "uvloop", "msgpack"):
-            raise
-        raise MissingExtraError(package, "serve", "toolenvs serve") from None
-
-
-def _warn(url: str, what: str, token: str) -> None:
-    """Say who may use it; `token` names the variable that would ask for one, "" where one is asked for."""
-    typer.secho(f"WARNING: {url} can be reached from other machines.", fg="red", bold=True, err=True)
-    who = (
-        f"Whoever reaches it may {what}: set {token}, or bar the port."
-        if token
-        else ("What is sent and the token travel unencrypted: put a proxy with TLS in front.")
-    )
-    typer.secho(f"WARNING: {who}", fg="red", bold=True, err=True)
+app.command("env")(env)
+app.command("mcp")(mcp)

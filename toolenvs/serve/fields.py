@@ -102,6 +102,17 @@ class Fields:
         """Whether the key is there."""
         return name in self._body
 
+    def is_text(self, name: str) -> bool:
+        """Whether the key is there and holds a string."""
+        return isinstance(self._body.get(name), str)
+
+    def table(self, name: str) -> dict[str, Any]:
+        """An object; an empty one where it is not there."""
+        value = self._value(name, {})
+        if not isinstance(value, dict):
+            return self._wrong((name,), "dict_type", f"must be an object, not {_kind(value)}", {})
+        return value
+
     def texts(
         self, name: str, default: list[str] | None = None, *, most: int | None = None, hint: str = ""
     ) -> list[str]:

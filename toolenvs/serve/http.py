@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 
 from toolenvs.errors import ToolenvsError
@@ -34,7 +34,12 @@ class Refused(Exception):
 
 def answer(content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """JSON in ASCII, so that lone surrogates, which programs like to print, can be sent too."""
-    return Response(json.dumps(content), status, headers, media_type="application/json")
+    return Response(text_of(content), status, headers, media_type="application/json")
+
+
+def text_of(content: object) -> str:
+    """JSON in ASCII."""
+    return json.dumps(content)
 
 
 async def json_body(request: Request, *, max_bytes: int, limit_s: float) -> object:
@@ -136,7 +141,7 @@ class Guard:
         async def guarded(request: Request) -> Response:
             try:
                 if not open_to_all:
-                    self._check(request)
+                    self.check(request)
                 response = await handler(request)
             except Refused as refused:
                 response = refused.answer()
@@ -153,8 +158,13 @@ class Guard:
 
         return guarded
 
-    def _check(self, request: Request) -> None:
-        kind, _, given = request.headers.get("authorization", "").partition(" ")
+    def check(self, connection: HTTPConnection) -> None:
+        """Go on only if it brings the token.
+
+        Raises:
+            Refused: 401, it does not.
+        """
+        kind, _, given = connection.headers.get("authorization", "").partition(" ")
         if self._token and not (kind.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self._token)):
             raise Refused(401, "this server wants its token: send Authorization: Bearer ...", _CLOSE)
 

@@ -52,7 +52,7 @@ def protocol(head_s: float) -> type[asyncio.Protocol]:
             super().on_message_complete()
 
         def _look(self) -> None:
-            if self.transport.is_closing():
+            if self.transport.is_closing() or self.transport.get_protocol() is not self:  # it became a WebSocket
                 return
             if self.cycle is self._seen and (self.cycle is None or (self._begun and self.cycle.response_complete)):
                 self.transport.close()

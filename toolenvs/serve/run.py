@@ -50,7 +50,15 @@ def is_loopback(listener: socket.socket) -> bool:
     return ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
 
 
-def serve(application: Any, listener: socket.socket, *, head_s: float, grace_s: float, quick: bool = False) -> None:
+def serve(
+    application: Any,
+    listener: socket.socket,
+    *,
+    head_s: float,
+    grace_s: float,
+    quick: bool = False,
+    max_message_bytes: int = 0,
+) -> None:
     """Serve until SIGTERM or SIGINT; then take no more, give running requests `grace_s`, and shut the application down.
 
     Args:
@@ -59,17 +67,34 @@ def serve(application: Any, listener: socket.socket, *, head_s: float, grace_s: 
         head_s: how long a connection may take to come up with a whole request head.
         grace_s: how long requests that run may take to end.
         quick: parse with httptools and run on uvloop, for about a third of the CPU time a request.
+        max_message_bytes: of a WebSocket's messages; 0 for no WebSockets.
     """
     _raise_descriptors()
-    http, loop_factory = _protocol(head_s), None
+    loop_factory = None
     if quick:
         from toolenvs.serve import quick as quickly
 
-        http, loop_factory = quickly.protocol(head_s), quickly.loop_factory()
-    config = uvicorn.Config(
+        loop_factory = quickly.loop_factory()
+    set_up = config(application, head_s=head_s, grace_s=grace_s, quick=quick, max_message_bytes=max_message_bytes)
+    with contextlib.closing(listener), _quiet_signals(), asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(uvicorn.Server(set_up).serve(sockets=[listener]))
+
+
+def config(
+    application: Any, *, head_s: float, grace_s: float, quick: bool = False, max_message_bytes: int = 0
+) -> uvicorn.Config:
+    """How `serve` serves."""
+    http = _protocol(head_s)
+    if quick:
+        from toolenvs.serve import quick as quickly
+
+        http = quickly.protocol(head_s)
+    return uvicorn.Config(
         application,
         http=http,
-        ws="none",
+        ws="websockets-sansio" if max_message_bytes else "none",
+        ws_max_size=max_message_bytes,
+        ws_per_message_deflate=False,
         lifespan="on",
         access_log=False,
         log_level="error",  # a line for each malformed request would let anyone fill the disk
@@ -79,8 +104,6 @@ def serve(application: Any, listener: socket.socket, *, head_s: float, grace_s: 
         timeout_graceful_shutdown=max(1, round(grace_s)),
         limit_concurrency=MAX_CONNECTIONS,
     )
-    with contextlib.closing(listener), _quiet_signals(), asyncio.Runner(loop_factory=loop_factory) as runner:
-        runner.run(uvicorn.Server(config).serve(sockets=[listener]))
 
 
 @contextlib.contextmanager
@@ -113,7 +136,7 @@ def _protocol(head_s: float) -> type[asyncio.Protocol]:
             self.loop.call_later(head_s, self._look)
 
         def _look(self) -> None:
-            if self.transport.is_closing():
+            if self.transport.is_closing() or self.transport.get_protocol() is not self:  # it became a WebSocket
                 return
             idle = self.cycle is None or self.cycle.response_complete
             if idle and self.cycle is self._seen and (self.cycle is None or self.conn.trailing_data[0]):

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 import toolenvs
-from toolenvs.errors import SandboxError
+from toolenvs.errors import ForkError, SandboxError
 from toolenvs.sandbox import Result, Session
 from toolenvs.sandbox.outputs import is_plain
 from toolenvs.serve import metrics
@@ -22,8 +22,8 @@ from toolenvs.serve.http import Guard, Refused, answer, json_body, unless_gone
 from toolenvs.serve.sandbox import shapes
 from toolenvs.serve.sandbox.boxes import Boxes
 from toolenvs.serve.sandbox.files import WithFiles, refusing
-from toolenvs.serve.sandbox.sessions import Sessions
 from toolenvs.serve.sandbox.settings import Settings
+from toolenvs.serve.sessions import Sessions
 
 _PREFIX = "toolenvs_sandbox"
 _JUPYTER_TOTAL_S = 45.0
@@ -46,7 +46,7 @@ class _Server:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._boxes = Boxes(settings)
-        self._sessions = Sessions(most=settings.max_sessions, idle_s=settings.session_idle_s)
+        self._sessions: Sessions[Session] = Sessions(most=settings.max_sessions, idle_s=settings.session_idle_s)
         self._admission = Admission(
             max_running=settings.max_running,
             max_queued=settings.max_queued,
@@ -156,7 +156,11 @@ class _Server:
         memory_mb = self._memory_mb(fields)
         seed = fields.whole("seed")
         fields.check()
-        await self._sessions.create(request.path_params["id"], await self._boxes.of(memory_mb), seed)
+
+        async def make() -> Session:
+            return await (await self._boxes.of(memory_mb)).asession(seed=seed)
+
+        await self._sessions.create(request.path_params["id"], make)
         return answer({"session": request.path_params["id"]})
 
     async def run_in_session(self, request: Request) -> Response:
@@ -188,7 +192,10 @@ class _Server:
         fields = await self._fields(request)
         copy = fields.text("copy")
         fields.check()
-        await self._sessions.fork(request.path_params["id"], copy)
+        try:
+            await self._sessions.fork(request.path_params["id"], copy, lambda session: session.afork())
+        except ForkError as error:
+            raise Refused(409, {"fork": str(error)}) from None
         return answer({"session": copy})
 
     async def end(self, request: Request) -> Response:
