@@ -15,7 +15,7 @@ from toolenvs.rollout.agent import Action, Agent, Request
 from toolenvs.rollout.trajectory import MAX_FILES_BYTES, CallRecord, Trajectory
 from toolenvs.tasks.task import Task
 from toolenvs.tokens import Mask, TokenTranscript, cut_at_stop
-from toolenvs.transcript import Author, Segment
+from toolenvs.transcript import Author, Segment, Transcript
 
 _SEED_STEP = 1_000_003  # a prime, so that turns and episodes do not meet in one seed
 
@@ -95,8 +95,33 @@ async def run_episode(
     progress: float = 0.0,
 ) -> Trajectory:
     """One episode, from the prompt to its end."""
-    record = Record(Episode(blueprint, task, seed=seed, progress=progress))
+    begin = getattr(blueprint, "begin", None)  # of an environment at a server
+    try:
+        episode = await begin(task, seed=seed, progress=progress) if begin else None
+    except InfrastructureError as error:
+        return _never_begun(blueprint, task, key=key, group=group, seed=seed, fault=str(error))
+    record = Record(episode or Episode(blueprint, task, seed=seed, progress=progress))
     return await play(record, agent, key=key, group=group, seed=seed)
+
+
+def _never_begun(blueprint: Blueprint, task: Task, *, key: str, group: str, seed: int, fault: str) -> Trajectory:
+    """What there is of an episode whose server was dead before its first word."""
+    return Trajectory(
+        key=key,
+        group=group,
+        env=blueprint.page.id,
+        task=task.id,
+        question=task.question,
+        golds=task.golds,
+        seed=seed,
+        transcript=Transcript(),
+        tokens=None,
+        turn_rewards=(),
+        reward_terms={},
+        ending="infrastructure",
+        success=None,
+        fault=fault,
+    )
 
 
 class Watch(Protocol):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolenvs.tokens import TokenTranscript
-from toolenvs.transcript import Author, Segment, Transcript
+from toolenvs.transcript import Segment, Transcript
 
 MAX_FILES_BYTES = 2 << 20
 """Of one episode's figures and files; what would go beyond it is left out."""
@@ -101,10 +101,7 @@ class Trajectory:
         """Plain values for a line of JSON."""
         data = {name: getattr(self, name) for name in _PLAIN}
         data["golds"], data["turn_rewards"] = list(self.golds), list(self.turn_rewards)
-        data["transcript"] = [
-            [s.author.value, s.text, s.turn, s.scored, s.verbatim, *([] if s.kept is None else [s.kept])]
-            for s in self.transcript.segments
-        ]
+        data["transcript"] = [segment.to_json() for segment in self.transcript.segments]
         data["tokens"] = self.tokens.to_json() if self.tokens else None
         if self.earlier:
             data["earlier"] = [tokens.to_json() for tokens in self.earlier]
@@ -124,10 +121,9 @@ class Trajectory:
         """
         plain = {name: data[name] for name in _PLAIN if name in data}
         plain["golds"], plain["turn_rewards"] = tuple(data["golds"]), tuple(data["turn_rewards"])
-        segments = [Segment(Author(author), *rest) for author, *rest in data["transcript"]]
         return cls(
             **plain,
-            transcript=Transcript().append(segments),
+            transcript=Transcript().append(map(Segment.from_json, data["transcript"])),
             tokens=TokenTranscript.from_json(data["tokens"]) if data["tokens"] else None,
             earlier=tuple(map(TokenTranscript.from_json, data.get("earlier", ()))),
             sampled_by=tuple(data.get("sampled_by", ())),
