@@ -1,5 +1,6 @@
 """All that a run tells while it trains: settings, metrics, warnings and progress."""
 
+import contextlib
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -42,13 +43,18 @@ class Recorder:
 
     def __init__(self, folder: Path, title: str, settings: Any, done: int, *, device: str) -> None:
         monitors = open_monitors(settings.monitors)
-        self._metrics = MetricsWriter(folder, done if settings.resume else None)
-        write_settings(folder, title, settings, done, device=device)
-        self._watch = Watch(folder, monitors, read_metrics(folder))
-        self._wandb: WandbWriter | None = None
-        if settings.wandb:
-            self._wandb = WandbWriter(folder, settings.wandb, dataclasses.asdict(settings), resumed=bool(done))
-        self._progress = StepProgress(title, settings.steps, done)
+        with contextlib.ExitStack() as opened:
+            self._metrics = opened.enter_context(MetricsWriter(folder, done if settings.resume else None))
+            write_settings(folder, title, settings, done, device=device)
+            self._watch = Watch(folder, monitors, read_metrics(folder))
+            opened.callback(self._watch.close)
+            self._wandb: WandbWriter | None = None
+            if settings.wandb:
+                self._wandb = WandbWriter(folder, settings.wandb, dataclasses.asdict(settings), resumed=bool(done))
+                opened.callback(self._wandb.close)
+            self._progress = StepProgress(title, settings.steps, done)
+            opened.callback(self._progress.close)
+            self._opened = opened.pop_all()
 
     def write(self, step: int, line: Mapping[str, float]) -> None:
         """The metrics of a step; warnings that begin with it are told."""
@@ -63,9 +69,4 @@ class Recorder:
 
     def close(self) -> None:
         """Close all of it. A second call does nothing."""
-        self._progress.close()
-        self._metrics.close()
-        self._watch.close()
-        wandb, self._wandb = self._wandb, None
-        if wandb is not None:
-            wandb.close()
+        self._opened.close()

@@ -33,15 +33,16 @@ from toolenvs.train.evaluate import SEED, evaluate, tested
 from toolenvs.train.ewma import Ewma
 from toolenvs.train.experience import Experience, ExperienceSettings
 from toolenvs.train.forward import prepare
-from toolenvs.train.metrics import MetricsWriter
 from toolenvs.train.optim import Optimizers
 from toolenvs.train.placed import PlacedPolicy
 from toolenvs.train.plots import learning_curve
 from toolenvs.train.policy import MADE_HERE, load_policy
 from toolenvs.train.policy_losses import needs
+from toolenvs.train.recorder import Recorder, RecorderSettings
 from toolenvs.train.relift import open_relift
 from toolenvs.train.rollouts import RolloutSettings, open_rollout
 from toolenvs.train.sharding import shard
+from toolenvs.train.trajectories import reward_spread, shared_text
 from toolenvs.train.update import Updater, UpdateSettings
 from toolenvs.train.workers.opening import open_workers
 from toolenvs.train.workers.pool import Workers
@@ -49,7 +50,7 @@ from toolenvs.train.workers.settings import WorkerSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunSettings(UpdateSettings, ExperienceSettings, WorkerSettings, RolloutSettings):
+class RunSettings(UpdateSettings, ExperienceSettings, WorkerSettings, RolloutSettings, RecorderSettings):
     """A run apart from its algorithm."""
 
     output: str
@@ -180,7 +181,7 @@ class Run(contextlib.AbstractContextManager["Run"]):
         """The policy, where it is trained and where it is sampled from."""
         self.model: Any = self.policy.model
         """The policy in training."""
-        if settings.adapter == "none" and self.policy.sampled is not self.model:
+        if settings.adapter == "none" and ranks.size() > 1:
             self.initial = self.policy.sampled
         self.env = blueprint.load(settings.page, tokenizer=self.tokenizer, **settings.env)
         self._test_env = blueprint.load(
@@ -214,8 +215,7 @@ class Run(contextlib.AbstractContextManager["Run"]):
         self.rollout = open_rollout(settings, self)
         """How tasks become episodes."""
         self.parts |= self.rollout.parts()
-        self._metrics: MetricsWriter | None = None
-        self._bar: Any = None
+        self._recorder: Recorder | None = None
         self._pushed: dict[str, float] = {}
 
     def place(self, network: Any) -> Any:
@@ -249,22 +249,17 @@ class Run(contextlib.AbstractContextManager["Run"]):
             self.experience.load_state_dict(experienced)
         self.push(done)
         if ranks.chief():
-            self._metrics = MetricsWriter(self.output, done if settings.resume else None)
+            self._recorder = Recorder(self.output, self._title, settings, done, device=self.device)
         self._test()
-        if done == 0 and self._metrics is not None:
-            self._metrics.write(0, self.tested)
-        self._bar = tqdm(
-            range(done + 1, settings.steps + 1),
-            desc=self._title,
-            initial=done,
-            total=settings.steps,
-            disable=not ranks.chief(),
-        )
-        for step in self._bar:
+        if done == 0 and self._recorder is not None:
+            self._recorder.write(0, self.tested)
+        for step in range(done + 1, settings.steps + 1):
             self._started_s = time.perf_counter()
             if not all(ranks.gather(self.engine.alive())):
                 self.push(step - 1)
             yield step
+        if self._recorder is not None:
+            self._recorder.close()
         self._finish()
 
     def collect(self, tasks: Sequence[Task], **options: Any) -> list[Trajectory]:
@@ -335,10 +330,10 @@ class Run(contextlib.AbstractContextManager["Run"]):
         tested = {}
         if step % settings.test_every == 0 or step == settings.steps:
             tested = self._test()
-        if self._metrics is not None:
-            self._metrics.write(step, {**line, **self.rollout.metrics(), **self._pushed, **times, **tested})
+        if self._recorder is not None:
+            signs = {**reward_spread(trajectories), **shared_text(trajectories), **self.rollout.metrics()}
+            self._recorder.write(step, {**line, **signs, **self._pushed, **times, **tested})
         self._pushed = {}
-        self._bar.set_postfix(success=f"{line['success']:.2f}", test=f"{self.tested['test_success']:.2f}")
         if settings.trajectories_every and step % settings.trajectories_every == 0 and ranks.chief():
             write_trajectories(self.output / "trajectories" / f"step-{step:06d}.jsonl", trajectories)
         if step % settings.checkpoint_every == 0 or step == settings.steps:
@@ -393,8 +388,8 @@ class Run(contextlib.AbstractContextManager["Run"]):
     ) -> None:
         self.engine.close()
         self.runner.close()
-        if self._metrics is not None:
-            self._metrics.close()
+        if self._recorder is not None:
+            self._recorder.close()
         if error is None:
             ranks.end()
         else:

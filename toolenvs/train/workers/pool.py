@@ -155,6 +155,7 @@ class Workers(Engine):
         """
         if any(asked.work is not None for asked in self._asked.values()):
             raise EngineError(f"the weights of version {version} were pushed during a rollout: push between rollouts")
+        self._wait_until(lambda: not any(member.open and member.asked for member in self._members))
         self._weights, self.version = self._cluster.share(pack_weights(state_dict)), version
         for member in self._members:
             if member.open:

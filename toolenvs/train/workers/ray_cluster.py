@@ -1,5 +1,6 @@
 """Workers in a Ray cluster: one of this machine alone, or one that runs already."""
 
+import atexit
 import contextlib
 import logging
 import math
@@ -62,6 +63,7 @@ class RayCluster(Cluster):
         self._owned = not ray.is_initialized()
         """Whether this process was not in a cluster yet."""
         self._closed = False
+        atexit.register(self.close)
         try:
             if self._owned:
                 self._connect(count, address, cpus, gpus, max(store_mb, _MIN_STORE_MB))
@@ -128,6 +130,7 @@ class RayCluster(Cluster):
         if self._closed:
             return
         self._closed = True
+        atexit.unregister(self.close)
         if self._owned:
             self._ray.shutdown()
         if self._folder is not None:

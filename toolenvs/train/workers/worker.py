@@ -85,9 +85,9 @@ class Worker:
             raise ConfigError(f"no tokenizer can be loaded from {source!r} on {os.uname().nodename}: {error}") from None
         self._env = blueprint.load(spec.page, tokenizer=tokenizer, **spec.env)
         self._test_env = blueprint.load(spec.page, tokenizer=tokenizer, **spec.test_env)
+        self.engine = open_for(spec.engine, spec.model, python=spec.engine_python, options=spec.engine_options)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="toolenvs-worker", daemon=True)
-        self.engine = open_for(spec.engine, spec.model, python=spec.engine_python, options=spec.engine_options)
         self._thread.start()
 
     def load(self, weights: bytes, version: int) -> int:
@@ -121,6 +121,8 @@ class Worker:
         for env in (self._env, self._test_env):
             self._run(env.close())
         self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
