@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolenvs.errors import TranscriptError
-from toolenvs.train.batching import TokenSequence, micro_batches, pack, pad, reward_at_end
+from toolenvs.train.batching import TokenSequence, micro_batches, pack, pad, reward_at_end, shares
 
 
 def test_padding_keeps_every_array_and_knows_its_length(sequences):
@@ -64,6 +64,28 @@ def test_micro_batches_hold_every_sequence_once_within_the_limit(lengths, limit)
     parts = list(micro_batches(lengths, limit))
     assert sorted(index for part in parts for index in part) == list(range(len(lengths)))
     assert all(len(part) == 1 or len(part) * max(lengths[index] for index in part) <= limit for part in parts)
+
+
+@given(LENGTHS, st.integers(1, 100))
+def test_packed_micro_batches_hold_every_sequence_once_within_the_limit(lengths, limit):
+    for layout in ("rows", "row"):
+        parts = list(micro_batches(lengths, limit, layout))
+        assert sorted(index for part in parts for index in part) == list(range(len(lengths)))
+        for part in parts:
+            own = [lengths[index] for index in part]
+            size = sum(own) if layout == "row" else len(pack(own, max(own))) * max(own)
+            assert size <= limit or len(part) == 1 or (layout == "rows" and len(pack(own, max(own))) == 1)
+
+
+@given(LENGTHS, st.integers(1, 100), st.sampled_from(["padded", "rows", "row"]), st.integers(1, 5))
+def test_processes_share_the_sequences_in_as_many_micro_batches_and_about_as_many_tokens(lengths, limit, layout, size):
+    parts = [shares(lengths, limit, layout, rank, size) for rank in range(size)]
+    assert len({len(own) for own in parts}) == 1
+    assert sorted(index for own in parts for part in own for index in part) == list(range(len(lengths)))
+    loads = [sum(lengths[index] for part in own for index in part) for own in parts]
+    assert max(loads) - min(loads) <= max(lengths)
+    cut = [list(micro_batches([lengths[index] for part in own for index in part], limit, layout)) for own in parts]
+    assert len(parts[0]) == max(1 if not own else len(own) for own in cut)
 
 
 @given(LENGTHS, st.integers(1, 100))

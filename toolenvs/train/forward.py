@@ -32,7 +32,7 @@ class ForwardSettings:
     "auto" packs where the model's attention needs no mask for it (flash), else a mask costs more than padding does."""
     attention: str = ""
     """The attention of transformers that the model is run with, such as flash_attention_2; "" for its own choice."""
-    max_logits_mib: int = 512
+    max_logits_mib: float = 512.0
     """Logits that exist at once, in MiB of float32. Where a micro-batch has more, it gets them in parts, and again in
     the backward pass; 0 for no bound."""
     gradient_checkpointing: bool = False
@@ -60,7 +60,7 @@ def prepare(network: nn.Module, settings: ForwardSettings, saved: torch.dtype) -
     if dtype is torch.float16:  # whose small gradients would be 0; the other short type needs no scaling of the loss
         dtype = torch.bfloat16
     network.to(torch.promote_types(dtype, torch.float32))
-    inner: list[Any] = [module for module in network.modules() if hasattr(module, "gradient_checkpointing_enable")]
+    inner: list[Any] = [module for module in network.modules() if hasattr(module, "set_attn_implementation")]
     for module in inner[:1]:  # the outermost, which tells the others
         if settings.attention:
             try:
@@ -68,7 +68,9 @@ def prepare(network: nn.Module, settings: ForwardSettings, saved: torch.dtype) -
             except (ValueError, ImportError) as error:
                 raise ConfigError(f"attention = {settings.attention!r}: {error}") from error
         if settings.gradient_checkpointing:
-            module.gradient_checkpointing_enable({"use_reentrant": False})
+            # transformers renamed the method in 5.2x; the old name warns there.
+            enable = getattr(module, "activation_checkpointing_enable", None) or module.gradient_checkpointing_enable
+            enable({"use_reentrant": False})
     network.compute_dtype = dtype  # type: ignore[assignment]  # read by `computing`; a copy of the network keeps it
     return dtype
 

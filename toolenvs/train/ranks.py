@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 TIMEOUT_S = 1800.0
 """Wall-clock seconds that processes wait for one another: longer than any rollout takes."""
-_SIGNS = ("gloo", "nccl", "connection closed", "connection reset", "timed out", "store")
+_SIGNS = ("gloo", "nccl", "connection closed", "connection reset", "timed out", "tcpstore")
 """Words of the errors that torch raises where another process is gone."""
 
 _control: Any = None

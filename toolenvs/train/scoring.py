@@ -63,7 +63,8 @@ def score(
     rows = lay_out(batch, layout)
     targets = batch.ids[:, 1:][predicts]  # [M]
     height, width = rows.inputs["input_ids"].shape
-    bound = settings.max_logits_mib * 2**20 // (_FLOAT32_BYTES * model.config.get_text_config().vocab_size)  # tokens
+    width_bytes = _FLOAT32_BYTES * model.config.get_text_config().vocab_size
+    bound = max(1, int(settings.max_logits_mib * 2**20 / width_bytes)) if settings.max_logits_mib else 0  # tokens
     kept = len(targets) if layout == "row" else height * (width - rows.first)
     with computing(model):
         if bound and kept > bound:

@@ -10,7 +10,7 @@ import pytest
 
 from toolenvs.errors import ConfigError, EngineError
 from toolenvs.train.engines.opening import open_for, open_here
-from toolenvs.train.engines.process import EngineProcess
+from toolenvs.train.engines.process import EngineProcess, environment_of_child
 from toolenvs.train.engines.sync import push
 from toolenvs.train.engines.transformers import TransformersEngine
 
@@ -55,7 +55,7 @@ def test_a_process_s_life(folder, trainer, asked, disturb, alike):
 
 _OWNER = """
 import sys, time
-from toolenvs.train.engines.process import EngineProcess
+from toolenvs.train.engines.process import EngineProcess, environment_of_child
 if __name__ == "__main__":
     engine = EngineProcess(sys.argv[1], engine="transformers")
     print(engine.pid, flush=True)
@@ -95,3 +95,13 @@ def test_engines_are_opened_by_name(folder):
         open_for("vllm", folder, python="python", url="http://127.0.0.1:1")
     with pytest.raises(ConfigError, match="max_batsch"):
         open_for("transformers", folder, options={"max_batsch": 1})
+
+
+def test_an_engine_is_none_of_torchrun_s_processes_and_sees_its_own_gpu_alone():
+    alone = {"PATH": "/bin", "CUDA_VISIBLE_DEVICES": "4,6"}
+    assert environment_of_child(alone) == alone
+    numbers = {"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2"}
+    of_two = {**alone, **numbers, "TORCHELASTIC_RUN_ID": "none", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
+    assert environment_of_child(of_two) == {"PATH": "/bin", "CUDA_VISIBLE_DEVICES": "6"}
+    del of_two["CUDA_VISIBLE_DEVICES"]
+    assert environment_of_child(of_two) == {"PATH": "/bin", "CUDA_VISIBLE_DEVICES": "1"}

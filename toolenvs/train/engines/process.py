@@ -22,6 +22,10 @@ from toolenvs.train.engines.remote import TOKEN as TOKEN
 from toolenvs.train.engines.remote import RemoteEngine
 
 _SERVER = "toolenvs.serve.engine"
+_TORCHRUN = {
+    *("RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_WORLD_SIZE"),
+    *("ROLE_WORLD_SIZE", "ROLE_NAME", "MASTER_ADDR", "MASTER_PORT"),
+}
 _END_S = 75.0
 """How long the process gets to end; what is killed leaves shared memory behind."""
 
@@ -88,7 +92,7 @@ class EngineProcess(RemoteEngine):
                     stdin=subprocess.PIPE,
                     stdout=log,
                     stderr=log,
-                    env={**os.environ, "PYTHONPATH": path, TOKEN: self._secret},
+                    env={**environment_of_child(os.environ), "PYTHONPATH": path, TOKEN: self._secret},
                     start_new_session=True,  # Ctrl-C is for the owner
                 )
         except OSError as error:
@@ -163,3 +167,16 @@ class EngineProcess(RemoteEngine):
         except OSError:
             return "it was closed"
         return " ".join(text.split())[-1000:] or "it left no message"
+
+
+def environment_of_child(own: Mapping[str, str]) -> dict[str, str]:
+    """An environment without what torchrun says in it, as an engine is none of its processes.
+
+    Where several processes train on one machine, each has a GPU, and its engine sees that one only.
+    """
+    kept = {name: value for name, value in own.items() if name not in _TORCHRUN and not name.startswith("TORCHELASTIC")}
+    if int(own.get("LOCAL_WORLD_SIZE", "1")) > 1:
+        number = int(own["LOCAL_RANK"])
+        seen = [gpu for gpu in own.get("CUDA_VISIBLE_DEVICES", "").split(",") if gpu]
+        kept["CUDA_VISIBLE_DEVICES"] = seen[number] if number < len(seen) else str(number)
+    return kept
