@@ -10,14 +10,18 @@ from typer.core import TyperGroup
 
 from toolenvs.cli import BAD_INPUT
 from toolenvs.cli.audit import audit
+from toolenvs.cli.compare import compare
 from toolenvs.cli.database import database
 from toolenvs.cli.doctor import doctor
 from toolenvs.cli.eval import evaluate
+from toolenvs.cli.export import export
 from toolenvs.cli.index import index
 from toolenvs.cli.list import list_pages
 from toolenvs.cli.play import play
+from toolenvs.cli.runs import app as runs
 from toolenvs.cli.serve import app as serve
 from toolenvs.cli.site import app as site
+from toolenvs.cli.suite import app as suite
 from toolenvs.cli.tasks import app as tasks
 from toolenvs.cli.train import train
 from toolenvs.cli.view import view
@@ -57,9 +61,13 @@ app = typer.Typer(
 app.command("list")(list_pages)
 app.command("play")(play)
 app.command("eval")(evaluate)
+app.command("compare")(compare)
+app.add_typer(suite, name="suite")
 app.command("audit")(audit)
 app.command("train", context_settings={"ignore_unknown_options": True, "help_option_names": []})(train)
 app.command("view")(view)
+app.command("export")(export)
+app.add_typer(runs, name="runs")
 app.add_typer(serve, name="serve")
 app.add_typer(tasks, name="tasks")
 app.command("index")(index)
