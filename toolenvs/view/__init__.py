@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from toolenvs.codec import TokenCodec
 from toolenvs.rollout.trajectory import Trajectory
@@ -72,7 +72,8 @@ def _page(
 ) -> tuple[str, int, int]:
     rows: list[dict[str, Any]] = []
     chunks = Chunks()
-    runs = []
+    runs: list[dict[str, Any]] = []
+    total = 0
     for number, run in enumerate(_as_runs(shown, title)):
         totals = _Totals()
         for step, trajectory in run.episodes:
@@ -80,6 +81,7 @@ def _page(
                 rows.append(plain(episodes.row(trajectory, number, step)))
                 chunks.add(episodes.rest(trajectory, codec))
             totals.count(trajectory)
+        total += totals.episodes
         runs.append({"label": run.label, "totals": totals.figures(), "metrics": list(run.metrics)})
     names = rows[0] if rows else ()
     data = {
@@ -98,13 +100,13 @@ def _page(
         "script": script,
     }
     page = re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _asset("template.html"))
-    return page, len(rows), sum(run["totals"]["episodes"] for run in runs)
+    return page, len(rows), total
 
 
 def _as_runs(shown: Iterable[Trajectory] | Sequence[Run], title: str) -> Sequence[Run]:
     if isinstance(shown, Sequence) and shown and all(isinstance(one, Run) for one in shown):
-        return shown  # type: ignore[return-value]  # as was just seen
-    return [Run(label=title, episodes=((None, one) for one in shown))]  # type: ignore[misc]
+        return cast(Sequence[Run], shown)
+    return [Run(label=title, episodes=((None, one) for one in cast(Iterable[Trajectory], shown)))]
 
 
 class _Totals:
