@@ -1,20 +1,31 @@
-"""Branching rollouts: an episode is run to a fork, copied with its live interpreter, and every copy goes its own way.
+"""A tree of episodes, and what its turns are worth: rollouts on `env.fork`, advantages of TreeRL, with a script to act.
 
     python baselines/tree.py
-    python baselines/tree.py --branches 4 --seed 7
+    python baselines/tree.py --branches 3 --seed 7
 
-ReTool's page with one override: the interpreter keeps its state through the episode (`session = "stateful"`). At each
-fork `env.fork(n)` copies transcript, budgets and interpreter, so that a branch finds what its stem has computed without
-computing it again. The agent is a script: some of its ways are wrong on purpose. A policy takes its place by sampling
-`n` actions where the script lists `WAYS`; a branch's value less its fork's is then its advantage.
+ReTool's page with one override: the interpreter keeps its state through the episode (`session = "stateful"`). The first
+episode is played to its end and branches at its least likely turns; each branch begins with the live interpreter as it
+was, so it finds what the stem has computed. Some ways are wrong on purpose. A policy takes the script's place in
+`baselines/grpo.py --recipe baselines/recipes/tree_rl_tiny.toml`; the tree, the batch and the advantages are the same.
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+import asyncio
+import math
+import random
+from collections.abc import Sequence
 
-from toolenvs.env import ToolEnv
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+from toolenvs import blueprint
+from toolenvs.codec import TokenCodec
+from toolenvs.rollout import Action, Request, Trajectory
+from toolenvs.rollout.tree import Shape, grow
 from toolenvs.tasks import Task
+from toolenvs.tokens import Mask
+from toolenvs.train.advantages import estimate
+from toolenvs.train.batching import pad
+from toolenvs.train.trajectories import sequences_of_groups
 
 LIMIT = 3000
 TASK = Task(
@@ -23,40 +34,43 @@ TASK = Task(
     golds=("211",),
 )
 STEM = f"""
-print("sieve")
 sieve = [True] * {LIMIT}
 for n in range(2, 55):
     if sieve[n]:
         sieve[n * n :: n] = [False] * len(sieve[n * n :: n])
 primes = [n for n in range(2, {LIMIT}) if sieve[n]]
+print("sieve")
 """
 WAYS = {
-    "remainder": "found = [p for p in primes if p % 4 == 1]\nprint(len(found))",
+    "remainder": "print(len([p for p in primes if p % 4 == 1]))",
     "two squares": "squares = {k * k for k in range(60)}\n"
-    "found = [p for p in primes if p > 2 and any(p - s in squares for s in squares)]\nprint(len(found))",
-    "half of them": "found = primes[: len(primes) // 2]\nprint(len(found))",
-    "a slip": "found = [p for p in primes if p % 4 == 3]\nprint(len(found))",
+    "print(len([p for p in primes if p > 2 and any(p - s in squares for s in squares)]))",
+    "half of them": "print(len(primes) // 2)",
+    "a slip": "print(len([p for p in primes if p % 4 == 3]))",
 }
-ANSWERS = {"as printed": 0, "one more": 1}
 
 
-@dataclass
-class Node:
-    """A turn of the tree."""
+class Script:
+    """Computes a sieve, counts in one of the ways, and answers with what it read or, one time in four, one more."""
 
-    label: str
-    shown: str = ""
-    """What the interpreter showed."""
-    reward: float | None = None
-    """Of a leaf."""
-    children: list["Node"] = field(default_factory=list)
+    def __init__(self, codec: TokenCodec) -> None:
+        self._codec = codec
 
-    @property
-    def value(self) -> float:
-        """A leaf's reward; of a fork, the mean over its branches."""
-        if self.reward is not None:
-            return self.reward
-        return sum(child.value for child in self.children) / len(self.children)
+    async def act(self, request: Request) -> Action:
+        """One turn, in tokens, with the probability that it had; the request's seed decides."""
+        draws = random.Random(request.seed)
+        if request.turn == 1:
+            text, chance = call(STEM), 1.0
+        elif request.turn == 2:
+            text, chance = call(draws.choice(list(WAYS.values()))), 1 / len(WAYS)
+        else:
+            slip = draws.random() < 0.25
+            text, chance = f"<answer>\\boxed{{{int(request.last_result) + slip}}}</answer>", 0.25 if slip else 0.75
+        ids = self._codec.encode(text)
+        return Action(ids=tuple(ids), logprobs=(math.log(chance),) + (0.0,) * (len(ids) - 1))
+
+    def release(self, key: str) -> None:
+        """Nothing is kept."""
 
 
 def call(program: str) -> str:
@@ -64,58 +78,41 @@ def call(program: str) -> str:
     return f"<code>\n```python\n{program.strip()}\n```\n</code>"
 
 
-def answer(value: int) -> str:
-    """A turn that ends the episode."""
-    return f"<answer>\n\\boxed{{{value}}}\n</answer>"
+def byte_tokenizer() -> Tokenizer:
+    """One token a byte: all that a script needs."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE({letter: index for index, letter in enumerate(alphabet)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
 
 
-def act(env: ToolEnv, label: str, action: str) -> Node:
-    """Take a turn in an environment."""
-    _, reward, terminated, truncated, info = env.step(action)
-    shown = info["calls"][0].result.strip() if info["calls"] else ""
-    return Node(label, shown, reward if terminated or truncated else None)
+def advantages(leaves: Sequence[Trajectory]) -> list[dict[int, float]]:
+    """Of each leaf, TreeRL's advantage of the turns that it is trained on, by turn."""
+    batch = pad(sequences_of_groups([leaves]))
+    found = estimate("tree_rl", batch.rewards, batch.mask, batch.groups, nodes=batch.nodes).advantages
+    rows = zip(found.tolist(), batch.mask.tolist(), batch.turns.tolist(), strict=True)
+    return [{turn: value for value, mask, turn in zip(*row, strict=True) if mask == Mask.POLICY} for row in rows]
 
 
-def grow(env: ToolEnv, branches: int) -> Node:
-    """Run the stem, fork, run the ways, fork again, answer."""
-    root = act(env, "sieve", call(STEM))
-    ways = list(WAYS.items())[:branches]
-    for fork, (name, program) in zip(env.fork(len(ways)), ways, strict=True):
-        way = act(fork, name, call(program))
-        root.children.append(way)
-        for leaf, (label, added) in zip(fork.fork(len(ANSWERS)), ANSWERS.items(), strict=True):
-            way.children.append(act(leaf, label, answer(int(way.shown) + added)))
-            leaf.close()
-        fork.close()
-    return root
-
-
-def lines(node: Node, ends: Sequence[bool] = ()) -> Iterator[str]:
-    """The tree as text, one node a line."""
-    lead = "".join("   " if end else "│  " for end in ends[:-1]) + ("" if not ends else "└─ " if ends[-1] else "├─ ")
-    shown = f" -> {node.shown}" if node.shown else ""
-    verdict = "" if node.reward is None else "  solved" if node.reward > 0 else "  wrong"
-    yield f"{lead}{node.label}{shown}  value {node.value:+.2f}{verdict}"
-    for child in node.children:
-        yield from lines(child, (*ends, child is node.children[-1]))
-
-
-def main(arguments: Sequence[str] | None = None) -> Node:
-    """Grow a tree and print it."""
-    parser = argparse.ArgumentParser(description="Branching rollouts with env.fork.")
-    parser.add_argument("--branches", type=int, default=len(WAYS), choices=range(1, len(WAYS) + 1))
+def main(arguments: Sequence[str] | None = None) -> list[Trajectory]:
+    """Grow a tree and print its leaves; returns them."""
+    parser = argparse.ArgumentParser(description="A tree of episodes with a scripted policy.")
+    parser.add_argument("--branches", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
-    env = ToolEnv("ReTool-v0", session="stateful")
-    env.reset(seed=options.seed, options={"task": TASK})
-    root = grow(env, options.branches)
-    env.close()
+    env = blueprint.load("ReTool-v0", tokenizer=byte_tokenizer(), session="stateful")
+    shape = Shape(points=2, branches=options.branches)
+    leaves = asyncio.run(grow(env, Script(env.codec), [TASK], shape, seed=options.seed))
     print(f"{TASK.question}\n")
-    print("\n".join(lines(root)))
-    for way in root.children:
-        solved = sum(leaf.reward is not None and leaf.reward > 0 for leaf in way.children)
-        print(f"{way.label}: {solved} of {len(way.children)} answers solve it, advantage {way.value - root.value:+.2f}")
-    return root
+    ways = {call(program): name for name, program in WAYS.items()}
+    for leaf, worth in zip(leaves, advantages(leaves), strict=True):
+        said = [ways.get(leaf.transcript.policy_text(turn), "sieve" if turn == 1 else "answer") for turn in (1, 2, 3)]
+        shown = [f"{name} {worth[turn]:+.2f}" if turn in worth else f"({name})" for turn, name in enumerate(said, 1)]
+        verdict = "solved" if leaf.reward > 0 else "wrong"
+        print(f"{leaf.key:7} {shown[0]:14} {shown[1]:20} {leaf.calls[1].result.strip():>4}  {shown[2]:14} {verdict}")
+    print("\nIn brackets: sampled in another leaf, and trained on there.")
+    return leaves
 
 
 if __name__ == "__main__":
