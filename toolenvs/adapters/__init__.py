@@ -1,0 +1,1 @@
+"""Our environments in other frameworks: one file each, which imports its framework where it is used."""
