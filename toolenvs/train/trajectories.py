@@ -135,5 +135,19 @@ def reward_spread(trajectories: Sequence[Trajectory]) -> dict[str, float]:
     return {"reward_spread": _mean(spreads)} if spreads else {}
 
 
+def shared_text(trajectories: Sequence[Trajectory]) -> dict[str, float]:
+    """`shared_text`: share of episodes whose policy wrote exactly what it wrote for another task; empty for one task.
+
+    What infrastructure ended is left out.
+    """
+    whole = [trajectory for trajectory in trajectories if not trajectory.failed]
+    tasks: dict[str, set[str]] = {}
+    for trajectory in whole:
+        tasks.setdefault(trajectory.transcript.policy_text(), set()).add(trajectory.task)
+    if len({trajectory.task for trajectory in whole}) < 2:
+        return {}
+    return {"shared_text": _mean([float(len(tasks[one.transcript.policy_text()]) > 1) for one in whole])}
+
+
 def _mean(values: Sequence[float]) -> float:
     return float(np.mean(values)) if values else float("nan")
