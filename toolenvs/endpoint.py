@@ -76,7 +76,8 @@ class Endpoint:
 async def choose(
     client: Any, body: Mapping[str, Any], *, name: str, what: str, transport_error: type[Exception]
 ) -> Mapping[str, Any]:
-    """The first choice that a model answers; its message is a table whose content is text or None.
+    """The first choice that a model answers; its message is a table whose content is text or None, and "usage" is what
+    the answer said of its tokens.
 
     Asked again, a few times, where nobody answers, the server is busy or fails, or what it sends is no JSON.
 
@@ -119,7 +120,14 @@ def _first(answer: Any, fault: str) -> Mapping[str, Any]:
         raise EngineError(fault) from None
     if not isinstance(choice, dict) or not isinstance(said, str | None):
         raise EngineError(fault)
-    return choice
+    return {**choice, "usage": answer.get("usage") if isinstance(answer, dict) else None}
+
+
+def tokens(choice: Mapping[str, Any], what: str) -> int | None:
+    """How many "prompt_tokens" or "completion_tokens" the answer said that it took; None where it did not say."""
+    usage = choice.get("usage")
+    count = usage.get(what) if isinstance(usage, Mapping) else None
+    return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
 
 
 def content(choice: Mapping[str, Any]) -> str:

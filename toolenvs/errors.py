@@ -1,22 +1,23 @@
 """One tree of exceptions; each message says what was wrong, where, and what to do.
 
-    ToolenvsError
-    ├── PageError             a page, or a keyword that overrides one, is wrong         (also ValueError)
-    ├── TaskError             a task row or task file cannot be used                    (also ValueError)
-    ├── TranscriptError       an append would break an invariant of the transcript      (also ValueError)
-    ├── ConfigError           a recipe, a setting or a run folder cannot be used        (also ValueError)
-    ├── MissingExtraError     an optional package is needed and not installed           (also ImportError)
-    ├── RankError             another process of a training run died, or does not answer
-    ├── ForkError             the running episode holds something that cannot be copied
-    ├── ToolError             told to the model as its observation; the episode goes on
-    └── InfrastructureError   never the model's failure: the episode ends as `infrastructure`
-        ├── SandboxError      a code sandbox died, or its server cannot be reached
-        │   └── IsolationError    no backend here reaches the configured `min_isolation`
-        ├── RetrievalError    an index cannot be used, or a retriever died
-        ├── DatabaseError     a database cannot be opened, or its engine died
-        ├── WebError          a recorded site cannot be used, or a browser died
-        ├── JudgeError        a judge could not come to a verdict
-        └── EngineError       a generation engine failed
+ToolenvsError
+├── PageError             a page, or a keyword that overrides one, is wrong         (also ValueError)
+├── TaskError             a task row or task file cannot be used                    (also ValueError)
+├── TranscriptError       an append would break an invariant of the transcript      (also ValueError)
+├── ConfigError           a recipe, a setting or a run folder cannot be used        (also ValueError)
+├── MissingExtraError     an optional package is needed and not installed           (also ImportError)
+├── RankError             another process of a training run died, or does not answer
+├── ForkError             the running episode holds something that cannot be copied
+├── ToolError             told to the model as its observation; the episode goes on
+├── AgentError            whoever acts gave no turn, by its own fault: the episode ends as `agent`, not solved
+└── InfrastructureError   never the model's failure: the episode ends as `infrastructure`
+    ├── SandboxError      a code sandbox died, or its server cannot be reached
+    │   └── IsolationError    no backend here reaches the configured `min_isolation`
+    ├── RetrievalError    an index cannot be used, or a retriever died
+    ├── DatabaseError     a database cannot be opened, or its engine died
+    ├── WebError          a recorded site cannot be used, or a browser died
+    ├── JudgeError        a judge could not come to a verdict
+    └── EngineError       a generation engine failed
 """
 
 import difflib
@@ -62,6 +63,10 @@ class ForkError(ToolenvsError):
 
 class ToolError(ToolenvsError):
     """A tool refuses or fails a call in a way that the model should read and react to."""
+
+
+class AgentError(ToolenvsError):
+    """Whoever acts gave no turn, and it is its own fault: it raised, hung, died, or wrote what is no text."""
 
 
 class InfrastructureError(ToolenvsError):

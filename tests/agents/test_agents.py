@@ -37,7 +37,7 @@ async def test_a_person_plays() -> None:
 
 
 class Endpoint(HTTPServer):
-    """Answers chat requests from a script: a number is an HTTP status, bytes are a whole body."""
+    """Answers chat requests from a script: a number is an HTTP status, bytes are a whole body, a pair is both."""
 
     def __init__(self, script: list[Any]) -> None:
         self.script = script
@@ -51,7 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.server.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
         answer = self.server.script.pop(0)
-        status = answer if isinstance(answer, int) else 200
+        status, answer = answer if isinstance(answer, tuple) else (answer if isinstance(answer, int) else 200, answer)
         if isinstance(answer, bytes):
             body = answer
         else:
@@ -104,6 +104,28 @@ async def test_an_endpoint_that_refuses_is_infrastructure(endpoint: Any) -> None
     assert trajectory.failed
     assert trajectory.fault is not None
     assert "status 400" in trajectory.fault
+
+
+async def test_a_conversation_longer_than_the_model_reads_is_the_agents_failure(endpoint: Any) -> None:
+    told = b'{"error": {"message": "This model\'s maximum context length is 64 tokens.", "code": null}}'
+    server = endpoint([(400, told)])
+    agent = OpenAIChat("m", f"http://127.0.0.1:{server.server_port}/v1")
+    blueprint = toolenvs.load("ReTool-v0")
+    trajectory = await run_episode(blueprint, agent, blueprint.tasks[0])
+    assert (trajectory.ending, trajectory.success) == ("agent", 0.0)
+    assert (trajectory.fault or "").startswith(
+        "the conversation is longer than the model reads: m gave no message: sta"
+    )
+
+
+async def test_tokens_are_counted_where_the_endpoint_tells_them(endpoint: Any) -> None:
+    body = b'{"choices": [{"message": {"content": "\\\\boxed{1}"}}], "usage": %s}'
+    usages = [b'{"prompt_tokens": 7, "completion_tokens": 3}', b'{"prompt_tokens": "7"}', b"[]", b"null"]
+    server = endpoint([body % usage for usage in usages])
+    agent = OpenAIChat("m", f"http://127.0.0.1:{server.server_port}/v1")
+    blueprint = toolenvs.load("ReTool-v0")
+    told = [await run_episode(blueprint, agent, blueprint.tasks[0]) for _ in usages]
+    assert [(t.prompt_tokens, t.completion_tokens) for t in told] == [(7, 3)] + [(None, None)] * 3
 
 
 async def test_an_endpoint_that_is_not_there_is_infrastructure(endpoint: Any, monkeypatch: Any) -> None:

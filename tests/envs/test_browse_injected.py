@@ -11,7 +11,7 @@ import toolenvs
 from toolenvs import loop, web
 from toolenvs.agents.scripted import FromFunction, Oracle
 from toolenvs.assets import page_files
-from toolenvs.cli.measures import measure
+from toolenvs.evaluation.measures import measure
 from toolenvs.env import ToolEnv
 from toolenvs.errors import ConfigError, PageError, TaskError
 from toolenvs.protocols import Call

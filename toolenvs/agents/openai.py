@@ -5,8 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 from toolenvs import endpoint
-from toolenvs.errors import MissingExtraError
+from toolenvs.errors import AgentError, EngineError, MissingExtraError
 from toolenvs.rollout.agent import Action, Request
+
+_TOO_LONG = ("context_length_exceeded", "maximum context length", "context window", "context length")
+"""What endpoints say where a conversation is longer than the model reads."""
 
 
 class OpenAIChat:
@@ -53,6 +56,7 @@ class OpenAIChat:
 
         Raises:
             EngineError: the endpoint gave no message, after a few attempts.
+            AgentError: the conversation is longer than the model reads.
         """
         body: dict[str, Any] = {
             "model": self._model,
@@ -66,10 +70,20 @@ class OpenAIChat:
         if request.messages[-1]["role"] == "assistant":
             body |= {"continue_final_message": True, "add_generation_prompt": False}
         async with self._open() as client:
-            choice = await endpoint.choose(
-                client, body, name=self._model, what="message", transport_error=self._transport_error
-            )
-        return Action(text=endpoint.content(choice), cut_short=choice.get("finish_reason") == "length")
+            try:
+                choice = await endpoint.choose(
+                    client, body, name=self._model, what="message", transport_error=self._transport_error
+                )
+            except EngineError as error:
+                if "status 400" in str(error) and any(words in str(error).lower() for words in _TOO_LONG):
+                    raise AgentError(f"the conversation is longer than the model reads: {error}") from error
+                raise
+        return Action(
+            text=endpoint.content(choice),
+            cut_short=choice.get("finish_reason") == "length",
+            prompt_tokens=endpoint.tokens(choice, "prompt_tokens"),
+            completion_tokens=endpoint.tokens(choice, "completion_tokens"),
+        )
 
     def release(self, key: str) -> None:
         """Nothing is kept."""

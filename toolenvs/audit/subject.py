@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import Any, cast
 
 from toolenvs import loop
+from toolenvs.agents.calls import write_call
 from toolenvs.agents.scripted import Oracle
 from toolenvs.audit.parrot import Parrot
 from toolenvs.blueprint import Blueprint
 from toolenvs.episode import Episode, Turn
 from toolenvs.errors import TaskError, ToolenvsError
-from toolenvs.protocols.base import Call
 from toolenvs.rollout import Request
 from toolenvs.tasks.task import Task
 from toolenvs.tools.base import Tool
@@ -129,16 +129,7 @@ class Subject:
         Raises:
             LookupError: the page can call nothing.
         """
-        tool, argument = self.protocol.targets[0]
-        arguments = {argument: content} if argument else self._arguments(tool, content)
-        return self.protocol.write_call(Call(tool, arguments))
-
-    def _arguments(self, tool: str, content: str) -> dict[str, Any]:
-        """Arguments that fit the tool's schema, `content` wherever text is wanted."""
-        schema = self.blueprint.tools[tool].parameters
-        known = schema.get("properties", {})
-        wanted = schema.get("required") or list(known)[:1]
-        return {name: _fitting(known.get(name, {}), content) for name in wanted}
+        return write_call(self.blueprint, content)
 
     # what is played
 
@@ -250,16 +241,6 @@ def right(task: Task) -> str:
 def always(text: str) -> Callable[[Mapping[str, Any]], str]:
     """What a parrot says that says `text` whatever it is asked."""
     return lambda arguments: text
-
-
-def _fitting(schema: Mapping[str, Any], content: str) -> Any:
-    if schema.get("enum"):
-        return schema["enum"][0]
-    kind = schema.get("type", "string")
-    if kind == "array":
-        return [_fitting(schema.get("items", {}), content)]
-    plain = {"integer": schema.get("minimum", 0), "number": schema.get("minimum", 0.0), "boolean": True, "object": {}}
-    return plain.get(kind, content)
 
 
 def _request(episode: Episode, result: str, calls: int) -> Request:

@@ -1,125 +1,144 @@
 """`toolenvs eval`: how often an agent succeeds, with its uncertainty."""
 
-import asyncio
-import json
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from toolenvs import __version__, blueprint
-from toolenvs.cli.agents import KINDS, Sampling, open_agent
-from toolenvs.cli.measures import Measures, measure
-from toolenvs.cli.options import Overrides, PageId, Seed, overrides
+from toolenvs.cli.options import Overrides, overrides
 from toolenvs.errors import ConfigError
-from toolenvs.page import load
-from toolenvs.rollout import Trajectory, TrajectoryWriter, collect
+from toolenvs.evaluation import Evaluation, Prices, Running, Sampling
+from toolenvs.evaluation import evaluate as run_evaluation
+from toolenvs.evaluation.opening import KINDS
+from toolenvs.evaluation.table import lines, rows
+from toolenvs.rollout import Trajectory
+from toolenvs.rollout.collect import AGENT
+
+_TASKS, _N, _SEED = 100, 1, 0
 
 
 def evaluate(
-    page: PageId,
-    agent: Annotated[str, typer.Option(help=f"Who acts: {KINDS}.", show_default=False)],
-    tasks: Annotated[int, typer.Option(min=1, help="Number of tasks, the first ones of the set.")] = 100,
-    n: Annotated[int, typer.Option("--n", min=1, help="Episodes of each task, for pass@n.")] = 1,
+    pages: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID]...", help="Ids of bundled pages, or TOML files.", show_default=False),
+    ] = None,
+    agent: Annotated[str, typer.Option(help=f"Who acts: {KINDS}.", show_default=False)] = "",
+    suite: Annotated[
+        str, typer.Option(help="In place of pages: a suite's name or file, which pins tasks, seeds and sampling.")
+    ] = "",
+    tasks: Annotated[
+        int | None, typer.Option(min=1, help=f"Tasks of each page, the first ones of its set.  [default: {_TASKS}]")
+    ] = None,
+    n: Annotated[
+        int | None, typer.Option("--n", min=1, help=f"Tries of each task, for pass@1 to pass@n.  [default: {_N}]")
+    ] = None,
     split: Annotated[str, typer.Option(help="Split of the task set.  [default: the page's, else test]")] = "",
-    seed: Seed = 0,
-    temperature: Annotated[float, typer.Option(min=0, help="Of a model's samples; 0 takes the likeliest token.")] = 1.0,
-    max_turn_tokens: Annotated[int, typer.Option(min=1, help="Tokens that a model may write in one turn.")] = 1024,
+    seed: Annotated[int | None, typer.Option(help=f"Of tasks, tools and samples.  [default: {_SEED}]")] = None,
+    temperature: Annotated[
+        float | None, typer.Option(min=0, help="Of a model's samples; 0 takes the likeliest token.  [default: 1.0]")
+    ] = None,
+    max_turn_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Tokens that a model may write in one turn.  [default: 1024]")
+    ] = None,
     base_url: Annotated[str, typer.Option(help="Of an OpenAI-compatible endpoint.")] = Sampling().base_url,
     concurrency: Annotated[int, typer.Option(min=1, help="Episodes that run at once.")] = 64,
+    retries: Annotated[int, typer.Option(min=0, help="Of a try that infrastructure ended.")] = 2,
+    turn_timeout: Annotated[
+        float, typer.Option(min=0, help="Seconds that a function or a command has for a turn.")
+    ] = Running().turn_timeout_s,
+    processes: Annotated[int, typer.Option(min=1, help="Processes of a command.")] = 1,
+    engine_python: Annotated[str, typer.Option(help="Interpreter of an environment that has vLLM.")] = "",
+    engine_url: Annotated[str, typer.Option(help="Where an engine is served, in place of vllm: starting one.")] = "",
+    price_in: Annotated[float | None, typer.Option(min=0, help="US dollars of a million tokens that are read.")] = None,
+    price_out: Annotated[
+        float | None, typer.Option(min=0, help="US dollars of a million tokens that are written.")
+    ] = None,
     set_: Overrides = [],  # noqa: B006 - typer copies it
-    out: Annotated[Path | None, typer.Option(help="Folder for trajectories.jsonl and summary.json.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results; one of the same evaluation is gone on with.")
+    ] = None,
 ) -> None:
-    """Run an agent on held-out tasks and print its success with a 95 % interval.
+    """Run an agent on held-out tasks of one page or many, and print its success with a 95 % interval.
 
-    Episodes that infrastructure ended (a dead sandbox, a silent endpoint) are tried once more, then counted apart and
-    never as failures.
+    Episodes that infrastructure ended (a dead sandbox, a silent endpoint) are made again, then counted apart and never
+    as failures; an agent that raises, hangs, dies or writes no text has failed itself: docs/eval.md tells them apart.
     """
-    sampling = Sampling(temperature=temperature, max_turn_tokens=max_turn_tokens, base_url=base_url)
-    changed = overrides(set_)
-    changed.setdefault("tasks.split", split or load(page, changed).tasks.get("split", "test"))
-    opened = open_agent(agent, sampling)
-    env = blueprint.load(page, tokenizer=opened.tokenizer, **changed)
-    chosen = [env.tasks[index] for index in range(min(tasks, len(env.tasks)))]
-    path = None if out is None else _fresh(out)
-
+    if not agent:
+        raise ConfigError(f"--agent is missing; give {KINDS}")
+    pinned: dict[str, object] = {"--tasks": tasks, "--n": n, "--seed": seed, "--temperature": temperature}
+    pinned |= {"--max-turn-tokens": max_turn_tokens, "--split": split or None, "--set": set_ or None}
+    given = [name for name, value in pinned.items() if value is not None]
+    if suite and given:
+        raise ConfigError(f"{given[0]}: the suite says so itself; leave it out, or copy the suite's file and change it")
+    if bool(suite) == bool(pages):
+        raise ConfigError("give the ids of pages or a --suite, and not both")
+    sampling = Sampling(
+        temperature=1.0 if temperature is None else temperature,
+        max_turn_tokens=max_turn_tokens or 1024,
+        base_url=base_url,
+    )
+    running = Running(
+        turn_timeout_s=turn_timeout, processes=processes, engine_python=engine_python, engine_url=engine_url
+    )
     console = Console(stderr=True)
     with ExitStack() as stack:
-        write = stack.enter_context(TrajectoryWriter(path)).write if path else None
         progress = stack.enter_context(Progress(console=console, transient=True, disable=not console.is_terminal))
-        bar = progress.add_task("episodes", total=len(chosen) * n)
+        bar = progress.add_task("episodes", total=None)
+        told: set[str] = set()
 
-        def ended(trajectory: Trajectory) -> None:
-            progress.advance(bar)
-            if write:
-                write(trajectory)
+        def ended(trajectory: Trajectory, last: bool) -> None:
+            progress.advance(bar, last)
+            kind = "agent" if trajectory.ending == AGENT else "infrastructure" if trajectory.failed else ""
+            if kind and kind not in told:
+                told.add(kind)
+                console.print(
+                    f"first {kind} failure: {trajectory.fault}", markup=False, highlight=False, soft_wrap=True
+                )
 
-        runner = stack.enter_context(asyncio.Runner())
-        stack.callback(lambda: runner.run(env.close()))
-        trajectories = runner.run(
-            collect(env, opened.build(env), chosen, n=n, seed=seed, concurrency=concurrency, on_trajectory=ended)
+        result = run_evaluation(
+            agent,
+            pages or (),
+            suite=suite or None,
+            tasks=tasks or _TASKS,
+            n=n or _N,
+            split=split,
+            seed=_SEED if seed is None else seed,
+            sampling=sampling,
+            running=running,
+            overrides=overrides(set_),
+            concurrency=concurrency,
+            retries=retries,
+            prices=_prices(price_in, price_out),
+            out=out,
+            on_start=lambda total, done: progress.update(bar, total=total, completed=done),
+            on_episode=ended,
         )
-
-    result = measure(trajectories, n)
-    setting = {
-        "env": env.page.id,
-        "agent": agent,
-        "tasks": len(chosen),
-        "n": n,
-        "seed": seed,
-        "sampling": asdict(sampling),
-        "overrides": changed,
-        "toolenvs": __version__,
-    }
-    if out is not None:
-        text = json.dumps({"setting": setting, "measures": asdict(result)}, indent=2)
-        (out / "summary.json").write_text(text + "\n", encoding="utf-8")
-    Console(highlight=False).print(_table(result, f"{env.page.id}, {agent}", n))
-    if result.infrastructure:
-        fault = next(trajectory.fault for trajectory in trajectories if trajectory.failed)
-        console.print(f"first infrastructure failure: {fault}", markup=False)
+    Console(highlight=False).print(_table(result))
+    for warning in result.warnings:
+        console.print(f"warning: {warning}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _fresh(folder: Path) -> Path:
-    path = folder / "trajectories.jsonl"
-    if path.exists():
-        raise ConfigError(f"{folder} holds an evaluation already: give another --out")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"--out {folder} cannot be a folder: {error}") from error
-    return path
+def _prices(price_in: float | None, price_out: float | None) -> Prices | None:
+    if price_in is None and price_out is None:
+        return None
+    return Prices(prompt=price_in or 0.0, completion=price_out or 0.0)
 
 
-def _table(result: Measures, title: str, n: int) -> Table:
-    table = Table("measure", "value", title=title, title_justify="left")
-    table.add_row("success", _success(result))
-    if n > 1:
-        table.add_row(f"pass@{n}", _figure(result.pass_at_n))
-    for name, value in result.metrics.items():
-        table.add_row(name, _figure(value))
-    table.add_row("reward per episode", _figure(result.reward))
-    table.add_row("turns per episode", _figure(result.turns, 2))
-    failed = "" if result.failed_calls is None else f" ({result.failed_calls:.1%} failed)"
-    table.add_row("calls per episode", _figure(result.calls, 2) + failed)
-    table.add_row("seconds per episode", _figure(result.seconds, 2))
-    table.add_row("endings", ", ".join(f"{name} {count}" for name, count in result.endings.items()) or "-")
-    table.add_row("episodes", f"{result.episodes} of {result.tasks} tasks")
-    table.add_row("infrastructure failures", str(result.infrastructure))
+def _table(result: Evaluation) -> Table:
+    agent, setting = result.setting["agent"], result.setting
+    if len(result.pages) == 1:
+        ((name, measures),) = result.pages.items()
+        table = Table("measure", "value", title=f"{name}, {agent}", title_justify="left")
+        for line in lines(measures, setting["n"]):
+            table.add_row(*line)
+        return table
+    columns, made = rows(result.pages, result.measures)
+    title = f"{setting['suite']}, {agent}" if setting["suite"] else str(agent)
+    table = Table(*columns, title=title, title_justify="left")
+    for row in made:
+        table.add_row(*row, end_section=row is made[-2])
     return table
-
-
-def _success(result: Measures) -> str:
-    if result.success is None or result.success_95 is None:
-        return "- (infrastructure ended every episode)"
-    low, high = result.success_95
-    return f"{result.success:.3f}  (95 %: {low:.3f} to {high:.3f})"
-
-
-def _figure(value: Any, digits: int = 3) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"

@@ -1,8 +1,6 @@
 """`toolenvs tasks`: task sets filtered by what an agent can do, and those that a proposer wrote."""
 
 import asyncio
-import hashlib
-import json
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -15,14 +13,15 @@ from rich.table import Table
 
 from toolenvs import __version__, filtering, self_play
 from toolenvs.blueprint import Blueprint
-from toolenvs.cli.agents import KINDS, Sampling, open_agent
 from toolenvs.cli.impact import score
-from toolenvs.cli.measures import interval
 from toolenvs.cli.options import Overrides, PageId, Seed, overrides
 from toolenvs.errors import ConfigError
+from toolenvs.evaluation import folder
+from toolenvs.evaluation.opening import KINDS, Sampling, open_agent
+from toolenvs.evaluation.pins import tasks_hash
+from toolenvs.evaluation.statistics import interval
 from toolenvs.page import load
 from toolenvs.rollout import Trajectory, TrajectoryWriter, read_trajectories
-from toolenvs.tasks.task import Task
 from toolenvs.tasks.writing import write
 
 app = typer.Typer(help="Filter task sets, and make tasks of what a proposer wrote.", no_args_is_help=True)
@@ -98,11 +97,11 @@ def filter_tasks(
         "sampling": asdict(sampling),
         "overrides": changed,
         "tasks": count,
-        "fingerprint": _fingerprint(chosen),
+        "fingerprint": tasks_hash(chosen),
         "rule": asdict(rule),
         "toolenvs": __version__,
     }
-    path = _begin(out, setting)
+    path = folder.begin(out, setting, _FREE)
     before = list(read_trajectories(path)) if path.exists() else []
 
     console = Console(stderr=True)
@@ -118,6 +117,7 @@ def filter_tasks(
 
         runner = stack.enter_context(asyncio.Runner())
         stack.callback(lambda: runner.run(env.close()))
+        stack.callback(lambda: runner.run(opened.close()))
         counts = runner.run(
             filtering.measure(
                 env,
@@ -138,7 +138,7 @@ def filter_tasks(
     told = filtering.report(result, counts, n=n, rule=rule)
     rates = [counts[task.id].solved(solved_at) / n for task in (*result.kept, *result.dropped)]
     told["pass_at_1_95"] = list(interval(rates, len(rates) * n)) if rates else None
-    _write_json(out / "report.json", {"setting": setting, **told})
+    folder.write_json(out / "report.json", {"setting": setting, **told})
     Console(highlight=False).print(_table(told, f"{env.page.id}, {agent}{', without tools' if no_tools else ''}", n))
     if result.unmeasured:
         console.print(f"{len(result.unmeasured)} tasks lack tries: run the same command again to go on with them")
@@ -179,45 +179,6 @@ def _environment(
 
         read = replace(read, judge=dict(filtering.CONTAINS))
     return Blueprint(read, tokenizer=tokenizer)
-
-
-def _fingerprint(chosen: list[Task]) -> str:
-    """Of the tasks' ids, questions and golds in their order."""
-    digest = hashlib.sha256()
-    for task in chosen:
-        digest.update(json.dumps([task.id, task.question, task.golds]).encode())
-    return digest.hexdigest()[:16]
-
-
-def _begin(out: Path, setting: dict[str, Any]) -> Path:
-    """Where the run's trajectories are, after its settings were written or held against those that are there.
-
-    Raises:
-        ConfigError: the folder holds a run with other settings, or cannot be written.
-    """
-    file = out / "setting.json"
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        earlier = json.loads(file.read_text("utf-8")) if file.exists() else None
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"--out {out} cannot be used: {error}") from error
-    plain = json.loads(json.dumps(setting))
-    if earlier is not None:
-        differs = [key for key in plain if key not in _FREE and earlier.get(key) != plain[key]]
-        if differs:
-            key = differs[0]
-            raise ConfigError(
-                f"{out} holds a run with another {key} ({earlier.get(key)!r:.60}, not {plain[key]!r:.60}): "
-                "give it the same settings to go on with it, or another --out"
-            )
-    _write_json(file, plain)
-    return out / "trajectories.jsonl"
-
-
-def _write_json(file: Path, values: dict[str, Any]) -> None:
-    aside = file.with_suffix(".new")
-    aside.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
-    aside.replace(file)
 
 
 def _table(told: dict[str, Any], title: str, n: int) -> Table:

@@ -1,12 +1,11 @@
 """How often an agent solves each task of a set: many tries at once, none of them twice, infrastructure apart."""
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from toolenvs.blueprint import Blueprint
 from toolenvs.errors import ConfigError
-from toolenvs.rollout import Agent, Trajectory, run_episode
+from toolenvs.rollout import Agent, Trajectory, Try, number_of, run_tries
 from toolenvs.tasks.seeding import stable_seed
 from toolenvs.tasks.task import Task
 
@@ -65,50 +64,33 @@ async def measure(
     if len(counts) < len(tasks):
         raise ConfigError(f"{len(tasks) - len(counts)} tasks have the id of another; make the ids unique")
     for trajectory in before:
-        number = _number(trajectory)
+        number = number_of(trajectory)
         if trajectory.task in counts and not trajectory.failed and number < n:
             counts[trajectory.task].tries[number] = trajectory.success or 0.0
-    await blueprint.check()
-    width, digits = len(str(len(tasks))), len(str(n))
+    width = len(str(len(tasks)))
     left = (
-        (place, task, number)
+        Try(
+            task=task,
+            group=str(place),
+            head=f"{place:0{width}d}",
+            number=number,
+            seed=stable_seed("filter", seed, task.id, number) % _SEEDS,
+        )
         for place, task in enumerate(tasks)
         for number in range(n)
         if number not in counts[task.id].tries
     )
 
-    async def one(place: int, task: Task, number: int) -> None:
-        for attempt in range(retries + 1):
-            trajectory = await run_episode(
-                blueprint,
-                agent,
-                task,
-                key=f"{place:0{width}d}.{attempt}.{number:0{digits}d}",
-                group=str(place),
-                seed=stable_seed("filter", seed, task.id, number) % _SEEDS,
-            )
-            if not trajectory.failed:
-                break
+    def ended(made: Try, trajectory: Trajectory, last: bool) -> None:
+        if not last:
+            return
         if trajectory.failed:
-            counts[task.id].failures += 1
+            counts[made.task.id].failures += 1
         else:
-            counts[task.id].tries[number] = trajectory.success or 0.0
+            counts[made.task.id].tries[made.number] = trajectory.success or 0.0
         if on_trajectory is not None:
             on_trajectory(trajectory)
 
-    async def worker() -> None:
-        for place, task, number in left:
-            await one(place, task, number)
-
-    async with asyncio.TaskGroup() as running:
-        for _ in range(max(min(concurrency, len(tasks) * n), 1)):
-            running.create_task(worker())
+    at_once = min(concurrency, len(tasks) * n)
+    await run_tries(blueprint, agent, left, concurrency=at_once, retries=retries, on_attempt=ended)
     return counts
-
-
-def _number(trajectory: Trajectory) -> int:
-    """The number of the try, which `measure` writes behind the last dot of its key."""
-    try:
-        return int(trajectory.key.rpartition(".")[2])
-    except ValueError:
-        raise ConfigError(f"the trajectory {trajectory.key!r} was not written by this command; start afresh") from None

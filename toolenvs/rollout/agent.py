@@ -50,6 +50,10 @@ class Action:
     """Generation ended at a length limit."""
     given: int = 0
     """How many of the first ids the policy was given instead of sampling them: they are neither scored nor judged."""
+    prompt_tokens: int | None = None
+    """Tokens that the agent read for this turn, as it counts them; None where it does not."""
+    completion_tokens: int | None = None
+    """Tokens that it wrote."""
 
 
 class Agent(Protocol):
@@ -60,6 +64,7 @@ class Agent(Protocol):
 
         Raises:
             InfrastructureError: no turn can be had; the episode ends without a reward.
+            AgentError: no turn can be had, and the agent itself is to blame; the episode ends, and is not solved.
         """
         ...
 

@@ -10,7 +10,7 @@ from typing import Protocol
 from toolenvs.blueprint import Blueprint
 from toolenvs.codec import TokenCodec
 from toolenvs.episode import Episode, Turn
-from toolenvs.errors import InfrastructureError
+from toolenvs.errors import AgentError, InfrastructureError
 from toolenvs.rollout.agent import Action, Agent, Request
 from toolenvs.rollout.trajectory import MAX_FILES_BYTES, CallRecord, Trajectory
 from toolenvs.tasks.task import Task
@@ -80,7 +80,9 @@ async def collect(
     return [job.result() for job in jobs]
 
 
-_NO_ROOM = Action(ids=(), cut_short=True)
+AGENT = "agent"
+"""The ending of an episode whose agent gave no turn, by its own fault: it is not solved, and is not run again."""
+_NO_ROOM = Action(ids=(), cut_short=True, prompt_tokens=0, completion_tokens=0)
 """The turn of a policy whose observation filled its response to the last token."""
 
 
@@ -148,9 +150,11 @@ async def play(
                 if watch is not None:
                     await watch.before(record)
                 request = record.request(key, seed)
-                action = await agent.act(request) if request.max_new_tokens != 0 else _NO_ROOM
+                action = await record.ask(agent, request) if request.max_new_tokens != 0 else _NO_ROOM
             except InfrastructureError as error:
                 return record.trajectory(key, group, started_s, ending="infrastructure", fault=str(error))
+            except AgentError as error:
+                return record.trajectory(key, group, started_s, ending=AGENT, fault=str(error))
             record.add(await record.take(action))
             if watch is not None:
                 await watch.after(record, action)
@@ -184,6 +188,8 @@ class Record:
     terms: dict[str, float] = field(default_factory=dict)
     calls: list[CallRecord] = field(default_factory=list)
     fault: str | None = None
+    agent_seconds: list[float] = field(default_factory=list)
+    asked: list[Action] = field(default_factory=list)
     files_room: int = MAX_FILES_BYTES
     tokenized: bool = True
     """False once an agent answered with text, whose tokens nobody sampled."""
@@ -260,6 +266,14 @@ class Record:
             seed=seed * _SEED_STEP + turn,
         )
 
+    async def ask(self, agent: Agent, request: Request) -> Action:
+        """Have the agent write a turn, and note how long it took."""
+        asked_s = time.perf_counter()
+        action = await agent.act(request)
+        self.agent_seconds.append(time.perf_counter() - asked_s)
+        self.asked.append(action)
+        return action
+
     async def take(self, action: Action) -> Turn:
         """Give the environment what an agent wrote, and append both."""
         codec = self.episode.blueprint.codec
@@ -331,13 +345,21 @@ class Record:
             turn_rewards=tuple(self.rewards),
             reward_terms=self.terms,
             ending=ending,
-            success=None if episode.success is None else float(episode.success),
+            success=0.0 if ending == AGENT else None if episode.success is None else float(episode.success),
             metrics=dict(episode.metrics),
             fault=fault,
             calls=tuple(self.calls),
             usage={name: float(usage.used) for name, usage in episode.usage().items()},
             seconds=time.perf_counter() - started_s,
+            agent_seconds=tuple(self.agent_seconds),
+            prompt_tokens=_total([action.prompt_tokens for action in self.asked]),
+            completion_tokens=_total([action.completion_tokens for action in self.asked]),
         )
+
+
+def _total(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known and len(known) == len(counts) else None
 
 
 def _common_length(one: str, other: str) -> int:

@@ -62,6 +62,7 @@ class Trajectory:
     reward_terms: dict[str, float]
     """Sum of each term over the turns; together they are the return."""
     ending: str
+    """See `toolenvs.info`; also "agent", where the agent gave no turn by its own fault."""
     success: float | None
     """The task's raw correctness; None after an infrastructure failure."""
     metrics: dict[str, float] = field(default_factory=dict)
@@ -78,6 +79,12 @@ class Trajectory:
     """What each budget had used."""
     seconds: float = 0.0
     """Wall-clock time of the episode."""
+    agent_seconds: tuple[float, ...] = ()
+    """Wall-clock time that the agent took for turn 1, 2, ..."""
+    prompt_tokens: int | None = None
+    """Tokens that the agent read in all turns together, as it counts them; None where it does not."""
+    completion_tokens: int | None = None
+    """Tokens that it wrote."""
 
     @property
     def reward(self) -> float:
@@ -100,7 +107,7 @@ class Trajectory:
     def to_json(self) -> dict[str, Any]:
         """Plain values for a line of JSON."""
         data = {name: getattr(self, name) for name in _PLAIN}
-        data["golds"], data["turn_rewards"] = list(self.golds), list(self.turn_rewards)
+        data |= {name: list(data[name]) for name in _TUPLES}
         data["transcript"] = [segment.to_json() for segment in self.transcript.segments]
         data["tokens"] = self.tokens.to_json() if self.tokens else None
         if self.earlier:
@@ -120,7 +127,7 @@ class Trajectory:
             TranscriptError: an invariant is broken.
         """
         plain = {name: data[name] for name in _PLAIN if name in data}
-        plain["golds"], plain["turn_rewards"] = tuple(data["golds"]), tuple(data["turn_rewards"])
+        plain |= {name: tuple(data[name]) for name in _TUPLES if name in data}
         return cls(
             **plain,
             transcript=Transcript().append(map(Segment.from_json, data["transcript"])),
@@ -149,4 +156,8 @@ _PLAIN = (
     "fault",
     "usage",
     "seconds",
+    "agent_seconds",
+    "prompt_tokens",
+    "completion_tokens",
 )
+_TUPLES = ("golds", "turn_rewards", "agent_seconds")
