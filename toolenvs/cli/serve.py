@@ -10,6 +10,7 @@ from toolenvs.cli import serving
 from toolenvs.cli.options import overrides
 from toolenvs.cli.serve_env import env
 from toolenvs.cli.serve_mcp import mcp
+from toolenvs.cli.serve_openenv import openenv
 
 TOKEN = "TOOLENVS_SANDBOX_TOKEN"
 """Environment variable that holds the token which clients of a sandbox must send."""
@@ -141,3 +142,4 @@ def search(
 
 app.command("env")(env)
 app.command("mcp")(mcp)
+app.command("openenv")(openenv)
