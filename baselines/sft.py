@@ -35,6 +35,7 @@ from toolenvs.train.placed import PlacedPolicy
 from toolenvs.train.plots import learning_curve
 from toolenvs.train.policy import MADE_HERE, load_policy
 from toolenvs.train.recipe import parse
+from toolenvs.train.record import write_settings
 from toolenvs.train.sampler import TaskSampler
 from toolenvs.train.tiny import demonstrator
 from toolenvs.train.trajectories import sequences_of, trainable
@@ -135,6 +136,7 @@ def train(args: Args, output: Path) -> dict[str, float]:
             metrics = None
             if ranks.chief():
                 metrics = stack.enter_context(MetricsWriter(output, done if args.resume else None))
+                write_settings(output, "SFT", args, done, device=device)
             left = range(done + 1, args.steps + 1)
             for step in tqdm(left, desc="SFT", initial=done, total=args.steps, disable=not ranks.chief()):
                 started_s = time.perf_counter()
