@@ -220,8 +220,9 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     rng = random.Random(0)
     with serving() as server:
         warm_up(server, options)
-        settled(server, (0, 0), 3 * LEASE_S)
+        settled(server, (1 << 30, 1 << 30), 6 * LEASE_S)
         before = server.processes(), server.descriptors()
+        print(f"warm: {before[0]} processes and {before[1]} descriptors of the server", file=sys.stderr)
         clients = Clients(options, server.url)
         for _ in range(options.clients):
             clients.start()
@@ -236,6 +237,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
                 clients.kill(rng.choice(clients.running))
                 clients.start()
         cpu_s, expired = server.cpu_s() - cpu_before_s, server.gauge("sessions_expired")
+        print(f"{len(clients.ms)} turns; all clients are killed now", file=sys.stderr)
         clients.end()
         left = settled(server, before, 6 * LEASE_S)
         ms, quarter = sorted(clients.ms), len(memory_mb) // 4

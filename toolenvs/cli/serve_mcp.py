@@ -29,9 +29,9 @@ def mcp(
     ] = 1800.0,
 ) -> None:
     """Offer the tools of a page to clients of the Model Context Protocol; each has tool sessions of its own."""
-    from toolenvs.adapters import mcp_server
+    from toolenvs.adapters.mcp_server import Offered, serve_http, serve_stdio
 
-    offered = mcp_server.Offered(
+    offered = Offered(
         page,
         overrides=overrides(changes),
         tools=tuple(tools),
@@ -39,9 +39,9 @@ def mcp(
         seed=seed,
     )
     if http:
-        mcp_server.serve_http(offered, host=host, port=port, max_sessions=max_sessions, idle_s=idle_s, ready=_ready)
+        serve_http(offered, host=host, port=port, max_sessions=max_sessions, idle_s=idle_s, ready=_ready)
     else:
-        mcp_server.serve_stdio(offered)
+        serve_stdio(offered)
 
 
 def _ready(url: str) -> None:

@@ -127,7 +127,7 @@ class _Server:
             for task in running:
                 task.cancel()  # what was begun goes on, and is asked for again
             await asyncio.gather(*running, return_exceptions=True)
-            with contextlib.suppress(RuntimeError):
+            with contextlib.suppress(RuntimeError, WebSocketDisconnect):
                 await socket.close(1003)
 
     async def _message(self, socket: WebSocket, message: str) -> str:
