@@ -8,7 +8,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toolenvs.train.replay._memory import Episode, Group, Memory
+from toolenvs.train.replay._memory import Group, Memory
 
 CHECKS = settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -64,7 +64,7 @@ def test_a_checkpoint_gives_it_back_to_the_last_bit(episode, groups):
 
 
 def test_an_episode_knows_who_sampled_it_and_how_surprising_it_was(episode):
-    made = Episode.of(episode(success=0.5, reward=-1.25, version=6, logprob=-2.0, sequences=2))
+    [made] = Group.of([episode(success=0.5, reward=-1.25, version=6, logprob=-2.0, sequences=2)]).episodes
     assert (made.version, made.success, made.reward, made.surprisal) == (6, 0.5, -1.25, 1.5)
     group = Group.of([episode(version=6), episode(success=0.0, version=7)])
     assert (group.version, group.rate) == (7, 0.5)

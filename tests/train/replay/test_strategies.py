@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from toolenvs.errors import ConfigError
 from toolenvs.train.replay import Replay, exgrpo, names, repo_random, repo_recent, repo_reward, repo_variance
-from toolenvs.train.replay._memory import Episode, Group, Memory
+from toolenvs.train.replay._memory import Group, Memory
+from toolenvs.train.trajectories import sequences_of_groups
 
 SMALL = {"cache": 4, "min_cached": 3, "replays": 2}
 
@@ -34,7 +35,7 @@ def returns(episodes):
 @given(rewards=st.lists(st.sampled_from([-1.0, -0.25, 0.0, 0.5, 1.0, 1.5]), min_size=2, max_size=8), data=st.data())
 def test_the_subset_of_largest_variance_is_that_of_all_subsets(episode, rewards, data):
     count = data.draw(st.integers(1, len(rewards)))
-    cached = [Episode.of(episode(reward=reward)) for reward in rewards]
+    cached = [Group.of([episode(reward=reward)]).episodes[0] for reward in rewards]
     picked = opened(repo_variance).pick(cached, count, np.random.default_rng(0))
     assert not Counter(returns(picked)) - Counter(rewards)
 
@@ -46,7 +47,7 @@ def test_the_subset_of_largest_variance_is_that_of_all_subsets(episode, rewards,
 
 
 def test_repo_picks_by_reward_by_age_and_at_random(episode):
-    cached = [Episode.of(episode(reward=reward)) for reward in (0.5, 1.0, 0.0, 1.0, 0.25)]
+    cached = [Group.of([episode(reward=reward)]).episodes[0] for reward in (0.5, 1.0, 0.0, 1.0, 0.25)]
     rng = np.random.default_rng(0)
     assert returns(opened(repo_reward).pick(cached, 3, rng)) == [1.0, 1.0, 0.5]
     assert returns(opened(repo_recent).pick(cached, 2, rng)) == [1.0, 0.25]
@@ -164,6 +165,35 @@ def test_a_resumed_replay_goes_on_alike(name, episode):
     got += [step(second, number) for number in range(5, 9)]
     assert got == expected
     assert any(told["replayed"] for _, _, told in expected)
+
+
+def test_no_node_of_a_tree_is_in_two_groups(episode):
+    """The branches of a tree share the nodes of their stem, as they did when they were fresh."""
+    replay = Replay("dots", {"share": 0.5}, seed=0)
+
+    def tree(task):
+        return [
+            episode(task, success, key=f"{task}{place}", stem=f"{task}0") for place, success in enumerate((1.0, 0.0))
+        ]
+
+    for step in (1, 2):
+        replay.begin(step, 6)
+        replay.observe([*tree(f"a{step}"), *tree(f"b{step}")])
+    replay.begin(3, 6)
+    fresh = sequences_of_groups([tree("c"), tree("d")])
+    made, _ = replay.sequences([tree("c"), tree("d")])
+    again = Replay("dots", {"share": 0.5}, seed=0)
+    again.load_state_dict(replay.state_dict())
+    again.begin(3, 6)
+    assert [one.nodes.tolist() for one in again.sequences([tree("c"), tree("d")])[0]] == [
+        one.nodes.tolist() for one in made
+    ]
+    nodes = {}
+    for one in (*fresh, *made):
+        nodes.setdefault(one.group, set()).update(one.nodes[one.nodes > 0].tolist())
+    assert len(nodes) == 5
+    assert all(len(own) == 3 for own in nodes.values())  # the stem, and the end of each branch
+    assert len(set().union(*nodes.values())) == 15
 
 
 def test_what_is_wrong_is_said():

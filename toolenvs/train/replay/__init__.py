@@ -58,6 +58,7 @@ class Replay:
         self._step = 0
         self._prompts = 0
         self._new: list[Group] = []
+        self._node = _FIRST_NODE
 
     def begin(self, step: int, prompts: int) -> int:
         """How many of the groups that a step wants are rolled out anew.
@@ -77,8 +78,11 @@ class Replay:
 
     def observe(self, episodes: Sequence[Trajectory]) -> None:
         """Remember the groups of a rollout, whether they are trained on or not."""
-        kept = (self._strategy.keep(Group.of(members)) for members in filters.select("every", episodes))
-        self._new += [group for group in kept if group is not None]
+        for members in filters.select("every", episodes):
+            group = self._strategy.keep(Group.of(members, self._node))
+            if group is not None:
+                self._node = max(self._node, group.last_node)
+                self._new.append(group)
 
     def sequences(self, groups: filters.Groups) -> tuple[list[TokenSequence], dict[str, float]]:
         """What is trained on beside the fresh groups, numbered behind those.
@@ -112,12 +116,15 @@ class Replay:
     def state_dict(self) -> dict[str, Any]:
         """The memory; taken when a step is over."""
         self._settle()
-        return self._memory.state_dict()
+        return {**self._memory.state_dict(), "node": self._node}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what `state_dict` gave."""
         self._new = []
+        self._node = state["node"]
         self._memory.load_state_dict(state)
 
 
+_FIRST_NODE = 1 << 32
+"""Remembered episodes number their nodes from here on, above those of fresh ones: no node is in two groups."""
 _STREAM = 0x5EED  # keeps these draws apart from a selector's

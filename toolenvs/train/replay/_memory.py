@@ -6,16 +6,16 @@ policy that sampled them, and as the number of that policy: how many updates it 
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 import torch
 
 from toolenvs.rollout.trajectory import Trajectory
-from toolenvs.tokens import Mask
+from toolenvs.tokens import Mask, TokenTranscript
 from toolenvs.train.batching import TokenSequence
-from toolenvs.train.trajectories import sequences_of
+from toolenvs.train.trajectories import sequences_of_groups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,12 +25,6 @@ class Episode:
     version: int
     """Of the policy that sampled it; the newest one, where several did."""
     sequences: tuple[TokenSequence, ...]
-
-    @classmethod
-    def of(cls, trajectory: Trajectory) -> "Episode":
-        """A trainable trajectory."""
-        sampled = [int(tokens.versions[tokens.mask == Mask.POLICY].max(initial=-1)) for tokens in trajectory.sequences]
-        return cls(version=max(sampled), sequences=tuple(sequences_of(trajectory, episode=0)))
 
     @property
     def success(self) -> float:
@@ -62,15 +56,37 @@ class Group:
     """Those that are remembered."""
 
     @classmethod
-    def of(cls, members: Sequence[Trajectory]) -> "Group":
-        """A group of trainable trajectories."""
-        episodes = tuple(map(Episode.of, members))
+    def of(cls, members: Sequence[Trajectory], first_node: int = 0) -> "Group":
+        """A group of trainable trajectories.
+
+        Args:
+            members: one of them at least.
+            first_node: what the numbers of their nodes are counted from, where those of other groups are below it.
+        """
+        held: list[list[TokenSequence]] = [[] for _ in members]
+        for one in sequences_of_groups([members]):
+            nodes = one.nodes + first_node * (one.nodes > 0)
+            held[one.episode or 0].append(replace(one, nodes=nodes))
+        versions = [max(map(_version, member.sequences)) for member in members]
         return cls(
             task=members[0].task,
-            version=max(episode.version for episode in episodes),
-            rate=float(np.mean([episode.success for episode in episodes])),
-            episodes=episodes,
+            version=max(versions),
+            rate=float(np.mean([member.success or 0.0 for member in members])),
+            episodes=tuple(
+                Episode(version=version, sequences=tuple(sequences))
+                for version, sequences in zip(versions, held, strict=True)
+            ),
         )
+
+    @property
+    def last_node(self) -> int:
+        """The largest number of a node; 0 where there is none."""
+        return max((int(one.nodes.max()) for episode in self.episodes for one in episode.sequences), default=0)
+
+
+def _version(tokens: TokenTranscript) -> int:
+    """Of the newest policy that sampled some of these tokens; -1 where none did."""
+    return int(tokens.versions[tokens.mask == Mask.POLICY].max(initial=-1))
 
 
 class Memory:

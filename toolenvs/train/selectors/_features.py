@@ -74,4 +74,4 @@ def _texts(questions: Sequence[str]) -> NDArray[np.float32]:
 
 def _of_length_one(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths > 0, lengths, 1)
+    return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
