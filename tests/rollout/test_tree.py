@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 import toolenvs
 from toolenvs import loop, sandbox
 from toolenvs.agents.engine import Engine, EngineAgent, GenerateRequest, Generation, Sampling
+from toolenvs.blueprint import Blueprint
 from toolenvs.codec import TokenCodec
 from toolenvs.episode import Episode
-from toolenvs.errors import ConfigError, SandboxError
+from toolenvs.errors import ConfigError, InfrastructureError, SandboxError
 from toolenvs.rollout import Trajectory
 from toolenvs.rollout.agent import Action
 from toolenvs.rollout.tree import RULES, Shape, grow
@@ -224,6 +225,23 @@ def test_a_tree_whose_first_episode_failed_is_begun_again(byte_codec: TokenCodec
     leaves = grown(byte_codec, Failing(byte_codec, lambda key, turn: (_ANSWER, -1.0)), Shape())
     assert [leaf.key for leaf in leaves] == ["0.1", *(f"0.1/{number}" for number in range(4))]
     assert not any(leaf.failed for leaf in leaves)
+
+
+def test_an_environment_that_never_begins_makes_failed_leaves_and_nobody_waits_for_them(
+    byte_codec: TokenCodec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = Counter[str]()
+
+    async def begin(self: Blueprint, task: Any, *, seed: int, progress: float) -> Episode:
+        begun["all"] += 1
+        if begun["all"] == 3:
+            raise InfrastructureError("the server is gone")
+        return Episode(self, task, seed=seed, progress=progress)
+
+    monkeypatch.setattr(Blueprint, "begin", begin, raising=False)
+    leaves = grown(byte_codec, Written(byte_codec, lambda key, turn: (_ANSWER, -1.0)), Shape())
+    assert sorted(leaf.failed for leaf in leaves) == [False] * 4 + [True]
+    assert begun["all"] == 5
 
 
 def test_trees_need_tokens_and_a_shape() -> None:

@@ -95,15 +95,16 @@ async def run_episode(
     group: str = "0",
     seed: int = 0,
     progress: float = 0.0,
+    watch: "Watch | None" = None,
 ) -> Trajectory:
-    """One episode, from the prompt to its end."""
+    """One episode, from the prompt to its end; `watch` is told of each turn."""
     begin = getattr(blueprint, "begin", None)  # of an environment at a server
     try:
         episode = await begin(task, seed=seed, progress=progress) if begin else None
     except InfrastructureError as error:
         return _never_begun(blueprint, task, key=key, group=group, seed=seed, fault=str(error))
     record = Record(episode or Episode(blueprint, task, seed=seed, progress=progress))
-    return await play(record, agent, key=key, group=group, seed=seed)
+    return await play(record, agent, key=key, group=group, seed=seed, watch=watch)
 
 
 def _never_begun(blueprint: Blueprint, task: Task, *, key: str, group: str, seed: int, fault: str) -> Trajectory:

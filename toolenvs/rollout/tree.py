@@ -12,14 +12,14 @@ trained on twice, and `Trajectory.sampled_by` tells whose each turn is.
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from toolenvs.blueprint import Blueprint
-from toolenvs.episode import Episode
 from toolenvs.errors import ConfigError, InfrastructureError, did_you_mean
 from toolenvs.rollout.agent import Action, Agent
-from toolenvs.rollout.collect import Record, play
+from toolenvs.rollout.collect import Record, play, run_episode
 from toolenvs.rollout.trajectory import Trajectory
 from toolenvs.tasks.task import Task
 
@@ -177,8 +177,8 @@ class _Tree:
         shape = self.shape
         self.room = shape.points * shape.rounds
         try:
-            root = self._root(self.seed)
-            leaves = [await self._play(root, (), self.key, self.seed)]
+            self.running += 1
+            leaves = [await self._play(None, (), self.key, self.seed)]
             if leaves[0].failed:
                 return leaves
             for _ in range(shape.rounds):
@@ -205,9 +205,6 @@ class _Tree:
         expect = getattr(self.agent, "expect", None)  # of agents that wait for one another
         if expect is not None:
             expect(key)
-
-    def _root(self, seed: int) -> Record:
-        return Record(Episode(self.blueprint, self.task, seed=seed, progress=self.progress))
 
     async def _choose(self) -> list[_Point]:
         """Take the best points of all that there are."""
@@ -244,7 +241,7 @@ class _Tree:
 
     async def _start(self, point: _Point | None, key: str, seed: int) -> Trajectory:
         if point is None:
-            return await self._play(self._root(seed), (), key, seed, counted=True)
+            return await self._play(None, (), key, seed)
         try:
             async with point.forking:
                 record = await point.record.fork()
@@ -253,17 +250,19 @@ class _Tree:
             self.agent.release(key)
             failed = point.record.trajectory(key, self.group, 0.0, ending="infrastructure", fault=str(error))
             return replace(failed, seconds=0.0, sampled_by=point.owners)
-        return await self._play(record, point.owners, key, seed, counted=True)
+        return await self._play(record, point.owners, key, seed)
 
-    async def _play(
-        self, record: Record, owners: tuple[str, ...], key: str, seed: int, *, counted: bool = False
-    ) -> Trajectory:
-        if not counted:
-            self.running += 1
+    async def _play(self, record: Record | None, owners: tuple[str, ...], key: str, seed: int) -> Trajectory:
+        """An episode from where it stands, or from its prompt, to its end."""
         watch = _Watch(self, owners, key, np.random.default_rng([seed, 1]))
+        said: dict[str, Any] = {"key": key, "group": self.group, "seed": seed, "watch": watch}
         try:
-            trajectory = await play(record, self.agent, key=key, group=self.group, seed=seed, watch=watch)
+            if record is not None:
+                trajectory = await play(record, self.agent, **said)
+            else:
+                trajectory = await run_episode(self.blueprint, self.agent, self.task, progress=self.progress, **said)
         finally:
+            self.agent.release(key)  # also where it never began
             self.running -= 1
             await watch.close()
         own = (key,) * (len(trajectory.turn_rewards) - len(owners))
