@@ -147,10 +147,8 @@ def random_state() -> dict[str, Any]:
 
 def _of_this_process(state: dict[str, Any]) -> dict[str, Any]:
     """The random state that this process goes on from; one that was not there when it was saved has one of its own."""
-    rank, others = ranks.rank(), state.get("random_of_others", [])
-    if rank == 0:
-        return state["random"]  # type: ignore[no-any-return]
-    return others[rank - 1] if rank <= len(others) else random_state()  # type: ignore[no-any-return]
+    saved: list[dict[str, Any]] = [state["random"], *state.get("random_of_others", [])]
+    return saved[ranks.rank()] if ranks.rank() < len(saved) else random_state()
 
 
 def set_random_state(state: dict[str, Any]) -> None:

@@ -51,5 +51,5 @@ def _move(update: Tensor, group: dict[str, Any]) -> Tensor:
     moved = nn.Parameter(torch.zeros_like(update))
     moved.grad = update
     options = {name: group[name] for name in ("lr", "ns_coefficients", "eps", "ns_steps", "adjust_lr_fn")}
-    Muon([moved], weight_decay=0.0, momentum=0.0, nesterov=False, **options).step()
+    Muon([moved], weight_decay=0.0, momentum=0.0, nesterov=False, **options).step()  # type: ignore[no-untyped-call]
     return moved.detach()

@@ -8,6 +8,7 @@ A process that dies closes its connections, and one that hangs runs into the tim
 `RankError`. All of them must call what waits for all (`total`, `gather`, `meet`) in the same order.
 """
 
+import atexit
 import contextlib
 import os
 from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ T = TypeVar("T")
 
 TIMEOUT_S = 1800.0
 """Wall-clock seconds that processes wait for one another: longer than any rollout takes."""
-_SIGNS = ("gloo", "nccl", "connection closed", "connection reset", "timed out", "tcpstore")
+_SIGNS = ("gloo", "nccl", "connection closed", "connection reset", "timed out", "monitoredbarrier", "tcpstore")
 """Words of the errors that torch raises where another process is gone."""
 
 _control: Any = None
@@ -55,11 +56,15 @@ def start(timeout_s: float = TIMEOUT_S) -> None:
 
 
 def end() -> None:
-    """Leave the others; at the end of a run that went well."""
-    global _control
+    """Wait for the others at the end of a run that went well; a further run in the same processes may follow."""
     if size() > 1:
         meet("the end of the run")
-        _control = None
+        atexit.unregister(_leave)
+        atexit.register(_leave)
+
+
+def _leave() -> None:
+    if dist.is_initialized():
         dist.destroy_process_group()
 
 

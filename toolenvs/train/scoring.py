@@ -99,7 +99,7 @@ def _in_parts(
         return _spoken(layer(states), ids, temperature, entropy_gradient)
 
     parts: list[tuple[Tensor, Tensor]] = []
-    for states, ids in zip(hidden.split(bound), targets.split(bound), strict=True):
+    for states, ids in zip(torch.split(hidden, bound), torch.split(targets, bound), strict=True):
         if torch.is_grad_enabled():
             parts.append(checkpoint(part, states, ids, use_reentrant=False))
         else:
