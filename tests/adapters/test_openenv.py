@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import copy
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -193,6 +194,8 @@ def test_an_environment_of_openenv_is_a_gymnasium_environment(url: str) -> None:
         text, reward, terminated, truncated, info = env.step(acts(call["actions"]))
     assert (terminated, truncated, info["success"], info["ending"]) == (True, False, 1.0, "done")
     assert reward > 9
+    with pytest.raises(TypeError):  # as a fork finds
+        copy.deepcopy(env)
     env.close()
     env.close()
     check_env(Remote(url, action="message", observation="text"), skip_render_check=True)

@@ -54,13 +54,13 @@ def test_who_knows_the_way_wins_always(name: str) -> None:
 
 
 def test_who_guesses_wins_seldom() -> None:
-    lake = run("FrozenLake-v0", guesser(("Left", "Down", "Right", "Up")), 150)
-    boxes = run("Sokoban-v0", guesser(("Left", "Down", "Right", "Up")), 150)
-    arms = run("Bandit-v0", guesser(("Phoenix", "Dragon")), 150)
-    won = [sum(episode.success == 1 for episode in episodes) / 150 for episodes in (lake, boxes, arms)]
+    lake = run("FrozenLake-v0", guesser(("Left", "Down", "Right", "Up")), 60)
+    boxes = run("Sokoban-v0", guesser(("Left", "Down", "Right", "Up")), 60)
+    arms = run("Bandit-v0", guesser(("Phoenix", "Dragon")), 60)
+    won = [sum(episode.success == 1 for episode in episodes) / 60 for episodes in (lake, boxes, arms)]
     assert won[0] < 0.4
     assert won[1] < 0.25
-    assert 0.35 < won[2] < 0.65
+    assert 0.25 < won[2] < 0.75
     assert {episode.ending for episode in lake} == {"done", "actions"}
     assert {episode.ending for episode in boxes} == {"done", "actions"}
     assert {episode.ending for episode in arms} == {"done"}

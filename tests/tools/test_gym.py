@@ -276,6 +276,28 @@ async def test_what_a_prompt_says_of_a_task_is_made_once() -> None:
     await tool.check()
 
 
+class Moody(Counter):
+    """Begins otherwise each time."""
+
+    begun = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        Moody.begun += 1
+        return Moody.begun, {}
+
+
+async def test_a_prompt_says_nothing_that_is_not_so() -> None:
+    tool = Tool(Options(env=HERE + "Moody"))
+    task = Task(id="t", question="?", extra={"seed": 3})
+    tool.context["actions"](task)
+    await (await tool.open(task, seed=0, progress=0.0)).close()  # the state was not shown
+    tool.context["state"](task)
+    with pytest.raises(ConfigError, match="begins otherwise each time with one seed"):
+        await tool.open(task, seed=0, progress=0.0)
+    await (await tool.open(Task(id="u", question="?", extra={"seed": 3}), seed=0, progress=0.0)).close()
+
+
 async def test_the_check_finds_what_is_broken_and_leaves_what_tasks_bring() -> None:
     with pytest.raises(InfrastructureError, match="which is no text"):
         await Tool(Options(env=HERE + "Counter", kwargs={"drawn": 1}, render="ansi")).check()

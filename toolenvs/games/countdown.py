@@ -149,7 +149,7 @@ def draw_puzzle(
 
 def _combine(draws: Draws, numbers: Sequence[int], operators: str) -> tuple[int, str] | None:
     """A value that is made of all numbers, and how; None where an operation leaves the whole numbers from 0 on."""
-    parts = [(number, str(number)) for number in draws.sample(numbers, len(numbers))]
+    parts = [(number, str(number)) for number in numbers]
     while len(parts) > 1:
         (left, left_text), (right, right_text) = (parts.pop(draws.below(len(parts))) for _ in range(2))
         operator = draws.choice(operators)

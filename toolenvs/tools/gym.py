@@ -107,6 +107,7 @@ class Tool:
             "required": ["actions"],
         }
         self._begun: tuple[Task, dict[str, str]] | None = None
+        self._shown: Task | None = None
 
     @property
     def context(self) -> dict[str, Callable[[Task], str]]:
@@ -122,6 +123,8 @@ class Tool:
             finally:
                 game.close()
             self._begun = (task, told)
+        if name == "state":
+            self._shown = task
         return self._begun[1][name]
 
     async def check(self) -> None:
@@ -141,11 +144,19 @@ class Tool:
 
         Raises:
             TaskError: the task names no seed, or the environment cannot be made as it says.
+            ConfigError: the environment begins otherwise than its prompt says.
             InfrastructureError: the environment failed.
         """
-        if self.options.threaded:
-            return Session(await asyncio.to_thread(Game, self.options, task))
-        return Session(Game(self.options, task))
+        shown = self._begun[1]["state"] if self._begun is not None and self._shown is self._begun[0] is task else None
+        threaded = self.options.threaded
+        game = await asyncio.to_thread(Game, self.options, task) if threaded else Game(self.options, task)
+        if shown not in (None, game.state):
+            game.close()
+            raise ConfigError(
+                f"tools.gym: {self.options.env} begins otherwise each time with one seed, so that the prompt's "
+                "{state} is not what the policy acts in: leave it out of prompt.user, or mend reset(seed)"
+            )
+        return Session(game)
 
     async def close(self) -> None:
         """Nothing is shared."""
