@@ -19,7 +19,9 @@ filters, `aggregation` a form in losses.py; all of them in toolenvs/train.
     RePO           grpo                     seq-mean-token-mean        replay repo_reward, filter every
     ExGRPO         grpo                     token-mean                 replay exgrpo
     ReLIFT         dr_grpo                  token-mean                 relift: demonstrations of the hardest tasks
+    TreeRL         tree_rl                  token-mean                 rollout tree
 
+    rollouts       rollout spec_rl (SPEC-RL); guidance questa, guide, prefix_rl: drafts, hints and prefixes
     off-policy     policy_loss m2po, ppo_ewma, cispo, tis, topr, kimi; three policies: recompute_logprobs, correction
     RPG            policy_loss rpg, or kl_form rpg-... with kl_from old
 
@@ -128,6 +130,6 @@ def expose_observations(batch: Batch) -> Batch:
 
 if __name__ == "__main__":
     settings = parse(Args, description=__doc__ or "")
-    if settings.samples < 2 and settings.filter == "informative":
+    if settings.samples < 2 and settings.filter == "informative" and settings.rollout != "tree":
         raise ConfigError(f"samples is {settings.samples}; a group needs at least 2 episodes to be compared")
     main(settings)

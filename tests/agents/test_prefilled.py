@@ -47,7 +47,7 @@ def play(codec: TokenCodec, prefill: Any, texts: Sequence[str], room: int = 60) 
     return trajectory, engine
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     begun=st.lists(st.tuples(st.sampled_from(_TEXTS), st.integers(0, 12), st.booleans(), st.booleans()), max_size=3),
     texts=st.lists(st.sampled_from(_TEXTS), min_size=1, max_size=3),

@@ -43,7 +43,7 @@ def episodes_of(folder, step):
     return list(read_trajectories(folder / f"trajectories/step-{step:06d}.jsonl"))
 
 
-@pytest.mark.parametrize("estimator", ["tree_rl", "segment", "grpo"])
+@pytest.mark.parametrize("estimator", ["tree_rl", "segment"])
 def test_trees(run, estimator):
     options = {"points": 1, "branches": 2, "rule": "uniform"}
     folder = run("tree", rollout="tree", rollout_options=options, estimator=estimator, filter="every", samples=2)

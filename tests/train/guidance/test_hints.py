@@ -156,7 +156,7 @@ class Pieces(Engine):
     def push_weights(self, state_dict, version): ...
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10_000), page=st.sampled_from(["SearchR1-v0", "ASearcherLocal-v0"]))
 def test_taking_a_hint_out_changes_the_prompt_alone(seed, page, byte_codec):
     blueprint = toolenvs.load(page, tokenizer=byte_codec, user="Ask: {question} Go.", max_turns=4)
