@@ -58,7 +58,7 @@ def test_a_threshold_that_is_not_there_stops_the_run_before_it_writes(tmp_path):
 
 
 class Wandb:
-    """W&B's own face, as its version 0.22 has it, which keeps what it is told."""
+    """W&B's own face, as its version 0.31 has it, which keeps what it is told."""
 
     def __init__(self):
         self.runs = []

@@ -10,7 +10,7 @@ from typing import Any
 
 from toolenvs.train.monitors._series import series
 
-_FEWEST = 5
+_FEWEST = 10
 
 
 @dataclass(frozen=True, slots=True)
