@@ -36,7 +36,7 @@ FLOORS = [
     {"agents"},
     {"coldstart", "train", "self_play", "filtering", "audit", "evaluation"},
     {"adapters", "view", "serve"},
-    {"cli"},
+    {"cli", "__main__"},
 ]
 FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}
 FILES = sorted(PACKAGE.rglob("*.py"))

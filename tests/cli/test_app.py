@@ -51,3 +51,11 @@ def test_overrides_are_toml_values_and_strings_need_no_quotes() -> None:
 def test_an_override_without_key_or_value_is_refused(pair: str) -> None:
     with pytest.raises(ConfigError, match="write KEY=VALUE"):
         overrides([pair])
+
+
+def test_the_package_can_be_run_as_a_module() -> None:
+    told = subprocess.run(
+        [sys.executable, "-m", "toolenvs", "train", "gpro"], capture_output=True, text=True, check=False
+    )
+    assert told.returncode == 2
+    assert "did you mean 'grpo'" in told.stderr
