@@ -193,7 +193,7 @@ def test_a_vector_of_them(served: Any, mode: str) -> None:
     local.close()
 
 
-@pytest.mark.parametrize("context", ["fork", "spawn"])
+@pytest.mark.parametrize("context", ["fork", pytest.param("spawn", marks=pytest.mark.heavy)])
 def test_in_gymnasiums_own_vectors(served: Any, context: str) -> None:
     def make() -> gym.Env[str, str]:
         return gym.make("toolenvs:toolenvs/Remote-v0", url=url, page="ReTool-v0")

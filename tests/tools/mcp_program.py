@@ -1,4 +1,4 @@
-"""A server made with the SDK, for the tests of the tool: on standard streams, or over HTTP on the port that it is given."""
+"""A server made with the SDK, for the tests of the tool: on standard streams, or over HTTP on a given port."""
 
 import asyncio
 import os

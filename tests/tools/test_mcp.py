@@ -133,6 +133,7 @@ async def test_results_and_errors(tool: Tool) -> None:
     await session.close()
 
 
+@pytest.mark.heavy
 async def test_each_episode_has_a_process_and_none_is_left(tool: Tool) -> None:
     before = children()
     sessions = [await tool.open(TASK, seed=0, progress=0.0) for _ in range(2)]
@@ -173,6 +174,7 @@ async def test_what_is_no_server_is_infrastructure(options: Options) -> None:
         await Tool(options).check()
 
 
+@pytest.mark.heavy
 async def test_forks() -> None:
     kept = await Tool(Options(command=PROGRAM)).open(TASK, seed=0, progress=0.0)
     with pytest.raises(ForkError, match="cannot copy its session"):
@@ -189,6 +191,7 @@ async def test_forks() -> None:
     await stateless.close()
 
 
+@pytest.mark.heavy
 async def test_over_http_each_episode_has_a_session(url: str) -> None:
     tool = Tool(Options(url=url))
     sessions = [await tool.open(TASK, seed=0, progress=0.0) for _ in range(2)]
@@ -199,6 +202,7 @@ async def test_over_http_each_episode_has_a_session(url: str) -> None:
         await session.close()
 
 
+@pytest.mark.heavy
 async def test_the_program_sees_the_variables_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIVEN_TO_IT", "yes")
     monkeypatch.setenv("KEPT_FROM_IT", "no")
@@ -210,6 +214,7 @@ async def test_the_program_sees_the_variables_that_it_is_given(monkeypatch: pyte
 
 
 def test_in_a_page_of_its_own(page: Path) -> None:
+    before = children()
     env = ToolEnv(str(page))
     text, _ = env.reset(seed=0)
     assert '"const": "divide"' in text
@@ -233,9 +238,10 @@ def test_in_a_page_of_its_own(page: Path) -> None:
     assert "does not answer" in info["fault"]
     copy.close()
     env.close()
-    assert not children()
+    assert children() == before
 
 
+@pytest.mark.heavy
 async def test_rollouts(page: Path) -> None:
     blueprint = toolenvs.load(str(page))
     agent = Scripted([a_turn("add", text="a"), "\\boxed{1}<|im_end|>"])
@@ -268,4 +274,4 @@ def test_wrong_names(page: Path) -> None:
 def test_a_missing_sdk_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
     with pytest.raises(MissingExtraError, match=r"toolenvs\[mcp\]"):
-        _ = Tool(Options(command=PROGRAM)).parameters
+        _ = Tool(Options(command=(*PROGRAM, "another"))).parameters

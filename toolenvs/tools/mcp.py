@@ -4,6 +4,7 @@ The server is the page author's choice. Whatever it answers is told to the model
 not answer, or died, is infrastructure. Results are cut and neutralised as every observation is.
 """
 
+import functools
 import json
 import time
 from collections.abc import Mapping
@@ -78,15 +79,14 @@ class Tool:
 
     @property
     def offered(self) -> Mapping[str, Any]:
-        """Name, description and input schema of each tool that is offered; the server is asked once.
+        """Name, description and input schema of each tool that is offered; a process asks a server once.
 
         Raises:
             InfrastructureError: it cannot be reached.
             ConfigError: it lacks a tool of `tools`.
         """
         if self._offered is None:
-            with McpSession(self._where) as session:
-                found = {tool["name"]: tool for tool in session.wait(session.list_tools())}
+            found = listed(self._where)
             wanted = self.options.tools or tuple(found)
             for name in wanted:
                 if name not in found:
@@ -216,6 +216,17 @@ class Session:
         """End the session, and the program that was started for it."""
         if not self._shared:
             await self._session.aclose()
+
+
+@functools.lru_cache(maxsize=64)
+def listed(where: Where) -> dict[str, dict[str, Any]]:
+    """The tools of a server by their names, as it listed them when this process first asked.
+
+    Raises:
+        InfrastructureError: it cannot be reached.
+    """
+    with McpSession(where) as session:
+        return {tool["name"]: tool for tool in session.wait(session.list_tools())}
 
 
 def shown(answered: Answered) -> str:
