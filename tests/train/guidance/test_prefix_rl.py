@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolenvs.agents.engine import Engine, Generation
+from toolenvs.env import ToolEnv
 from toolenvs.errors import ConfigError
 from toolenvs.tokens import Mask
 from toolenvs.tools.base import ToolResult
@@ -83,6 +84,18 @@ def test_given_turns_are_replayed_and_not_trained_on(prefixed):
     told = guidance.metrics()
     assert told["prefixed"] == 1
     assert "unprefixed_success" not in told
+
+
+def test_the_environment_stands_where_a_reset_with_that_prefix_would_leave_it(prefixed):
+    guidance, tasks, _ = prefixed(prefixed=1.0, shares=(0.9,), whole_turns=True)
+    for one, task in zip(guidance.collect(tasks[:2], n=1, seed=0), tasks, strict=False):
+        first = [segment for segment in one.transcript.segments if segment.turn <= 1]
+        env = ToolEnv(guidance._run.env.page, tokenizer=guidance._run.env.codec)
+        said = next(segment.text for segment in first if segment.author is Author.POLICY)
+        text, info = env.reset(seed=0, options={"task": task, "prefix": [said]})
+        assert tuple(first) == info["transcript"].segments
+        assert text == "".join(segment.text for segment in first)
+        env.close()
 
 
 def test_some_prompts_get_a_prefix_and_the_same_ones_for_the_same_seed(prefixed):
