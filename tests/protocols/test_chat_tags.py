@@ -77,6 +77,14 @@ def test_where_the_environment_begins_no_thought_the_policy_must() -> None:
     assert SIMPLE.parse("<do>Up</do>").calls == (Call("gym", {"actions": "Up"}),)
 
 
+def test_without_thoughts_the_environment_may_begin_the_answer() -> None:
+    protocol = Protocol(Options(calls=CALLS, prefix="<answer>"), ChatML())
+    call = Call("gym", {"actions": "Up || Left"})
+    assert protocol.write_call(call) == "Up || Left</answer><|im_end|>"
+    assert protocol.parse("Up || Left</answer><|im_end|>").calls == (call,)
+    assert protocol.parse("Up || Left").calls == ()
+
+
 @pytest.mark.parametrize(
     ("turn", "told"),
     [("a</think><answer>Up", "<answer> is not closed"), ("a</think><answer>\n</answer>", "<answer> is empty")],

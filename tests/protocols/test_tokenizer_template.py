@@ -52,14 +52,18 @@ def _tokenizer(codec: TokenCodec, template: str | None) -> PreTrainedTokenizerFa
     return tokenizer
 
 
-def test_pieces_join_to_what_the_tokenizer_renders(byte_codec: TokenCodec) -> None:
-    tokenizer = _tokenizer(byte_codec, _TEMPLATE)
+@pytest.mark.parametrize(
+    ("source", "role"),
+    [(_TEMPLATE, "tool"), (_TEMPLATE, "user"), (_THINKING, "user"), (_NO_TOOLS, "user"), (_SILENT, "user")],
+)
+def test_pieces_join_to_what_the_tokenizer_renders(byte_codec: TokenCodec, source: str, role: str) -> None:
+    tokenizer = _tokenizer(byte_codec, source)
     template = TokenizerTemplate(tokenizer)
     conversation = [{"role": "user", "content": "q"}]
     text = template.render(conversation) + "a1" + template.turn_end
-    opening, closing = template.tool_turn()
+    opening, closing = template.tool_turn() if role == "tool" else template.user_turn()
     text += opening + "result" + closing
-    conversation += [{"role": "assistant", "content": "a1"}, {"role": "tool", "content": "result"}]
+    conversation += [{"role": "assistant", "content": "a1"}, {"role": role, "content": "result"}]
     assert text == tokenizer.apply_chat_template(conversation, tokenize=False, add_generation_prompt=True)
 
 

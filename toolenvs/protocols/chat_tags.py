@@ -99,10 +99,8 @@ class Protocol(tool_calls.Protocol):
         return self._written(self._own.answer, answer) if self._own.answer else self.turn_end
 
     def _written(self, name: str, content: str) -> str:
-        thought = "".join(self._thought)
-        if thought and self._own.prefix.rstrip().endswith(self._thought[0]):  # it is open already
-            thought = self._thought[1]
-        return thought + content.join(self._marks[name]) + self.turn_end
+        text = "".join(self._thought) + content.join(self._marks[name]) + self.turn_end
+        return text.removeprefix(self._own.prefix.strip())  # which the environment has written
 
     def render_prompt(self, messages: Sequence[Message], tools: Mapping[str, Mapping[str, Any]]) -> str:
         """The messages through the chat template; tools are described by the page's own words."""
