@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo search-demo sql-demo test test-heavy test-vllm test-openenv lint types docs bench clean
+.PHONY: demo search-demo sql-demo test test-heavy test-vllm test-openenv test-inspect lint types docs bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python baselines/demo.py --output runs/demo
@@ -43,6 +43,19 @@ OPENENV_VENV ?= $(HOME)/.cache/toolenvs/openenv-$(OPENENV_VERSION)
 
 test-openenv: $(VENV)/.installed $(OPENENV_VENV)/.installed
 	TOOLENVS_OPENENV_PYTHON=$(OPENENV_VENV)/bin/python $(BIN)/python -m pytest -m openenv tests/adapters/openenv
+
+# And Inspect AI, which wants older versions of fsspec and python-dateutil: 350 MB.
+INSPECT_VERSION := 0.3.285
+INSPECT_VENV ?= $(HOME)/.cache/toolenvs/inspect-$(INSPECT_VERSION)
+INSPECT_TESTS := tests/adapters/inspect_ai
+
+test-inspect: $(INSPECT_VENV)/.installed
+	$(INSPECT_VENV)/bin/python -m pytest -m inspect -W default --confcutdir $(INSPECT_TESTS) $(INSPECT_TESTS)
+
+$(INSPECT_VENV)/.installed:
+	$(PYTHON) -m venv $(INSPECT_VENV)
+	$(INSPECT_VENV)/bin/python -m pip install --disable-pip-version-check --quiet inspect-ai==$(INSPECT_VERSION) 'gymnasium>=1.2,<2' pytest pytest-asyncio
+	touch $@
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
