@@ -7,7 +7,7 @@
 stateful interpreter adds numbers up, and every answer is held against the sum that is due, so that a turn that was
 lost, or taken twice, is seen. Every few seconds a client, drawn at random, is killed (SIGKILL) and another one started
 in its place. At the end all are killed. What has to hold: no wrong answer; when the leases have run out, no session and
-no WebSocket is left over, and no more processes and descriptors than the interpreters have that the sandbox keeps ready;
+no WebSocket is left over, nor more processes and descriptors than the interpreters have that the sandbox keeps ready;
 and the server's memory does not grow from the second quarter to the last.
 
 Times are those of turns as clients see them, on a machine that clients, server and interpreters share.
@@ -134,6 +134,12 @@ class Clients:
         process.kill()
         process.wait()
 
+    def wait(self, turns: int, within_s: float = 180.0) -> None:
+        """Until so many turns were right."""
+        end_s = time.monotonic() + within_s
+        while self.counts["right"] < turns and time.monotonic() < end_s:
+            time.sleep(0.2)
+
     def end(self) -> None:
         for process in list(self.running):
             self.kill(process)
@@ -212,6 +218,17 @@ def settled(server: Server, before: tuple[int, int], within_s: float) -> dict[st
         time.sleep(0.5)
 
 
+def at_rest(server: Server) -> tuple[int, int]:
+    """Processes and descriptors, once interpreters that were killed are gone: they have been the same for five seconds."""
+    held, since_s = (-1, -1), time.monotonic()
+    while time.monotonic() - since_s < 5.0:
+        now = server.processes(), server.descriptors()
+        if now != held:
+            held, since_s = now, time.monotonic()
+        time.sleep(0.5)
+    return held
+
+
 def leaked(left: dict[str, float]) -> list[str]:
     """What of it should not be there."""
     may = {"processes": READY, "descriptors": DESCRIPTORS * max(left["processes"], 0) + 2}
@@ -223,7 +240,7 @@ def warm_up(server: Server, options: argparse.Namespace) -> None:
     clients = Clients(options, server.url)
     for _ in range(options.clients):
         clients.start()
-    time.sleep(min(20.0, max(6.0, options.seconds / 10)))
+    clients.wait(2 * options.episodes)
     clients.end()
 
 
@@ -232,11 +249,13 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     with serving() as server:
         warm_up(server, options)
         settled(server, (1 << 30, 1 << 30), 6 * LEASE_S)
-        before = server.processes(), server.descriptors()
+        before = at_rest(server)
         print(f"warm: {before[0]} processes and {before[1]} descriptors of the server", file=sys.stderr)
         clients = Clients(options, server.url)
         for _ in range(options.clients):
             clients.start()
+        clients.wait(options.episodes)
+        clients.ms.clear()
         began_s, killed, memory_mb, cpu_before_s = time.monotonic(), 0, list[float](), server.cpu_s()
         most = 0.0
         while (passed_s := time.monotonic() - began_s) < options.seconds:

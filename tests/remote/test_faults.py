@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import time
 from typing import Any
 
 import gymnasium as gym
@@ -213,7 +214,7 @@ def test_a_port_that_speaks_something_else_is_infrastructure(transport: str) -> 
 
 
 def test_a_client_that_is_gone_is_cleaned_up_after_and_one_that_waits_is_not(serve: Any) -> None:
-    with serve(lease_s=0.6) as served:
+    with serve(lease_s=3.0) as served:
         kept, gone = toolenvs.connect(served.url, "ReTool-v0"), toolenvs.connect(served.url, "ReTool-v0")
         for env in (kept, gone):
             env.reset(seed=0)
@@ -221,11 +222,35 @@ def test_a_client_that_is_gone_is_cleaned_up_after_and_one_that_waits_is_not(ser
         link._kept.pop(gone.episode.key)  # as if its process were dead
         while served.metric("sessions_expired") < 1:
             assert served.sessions >= 1
+            time.sleep(0.05)
         assert served.sessions == 1
         assert gone.step("")[4]["ending"] == "infrastructure"
         assert "3" in kept.step(CODE.format("print(3)"))[0]
         kept.close()
         gone.close()
+
+
+def test_heartbeats_go_on_whatever_happens_to_one(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve(lease_s=3.0) as served:
+        env = toolenvs.connect(served.url, "ReTool-v0")
+        link = links.shared(served.url)
+        send, beats = link._transport.send, list[int]()
+
+        async def stumbling(operation: str, session: str, body: dict[str, Any]) -> Any:
+            if operation == "heartbeat":
+                beats.append(len(body["sessions"]))
+                if len(beats) == 1:
+                    raise RuntimeError("stumbled")
+            return await send(operation, session, body)
+
+        monkeypatch.setattr(link._transport, "send", stumbling)
+        env.reset(seed=0)
+        while len(beats) < 5:
+            assert served.sessions == 1
+            time.sleep(0.05)
+        assert beats == [1] * len(beats)
+        env.close()
+        assert link._sessions() == []
 
 
 def test_an_environment_that_nobody_holds_any_more_is_let_go(serve: Any) -> None:
@@ -237,7 +262,7 @@ def test_an_environment_that_nobody_holds_any_more_is_let_go(serve: Any) -> None
         del env
         gc.collect()
         while served.sessions:
-            pass
+            time.sleep(0.05)
         assert served.metric("sessions_expired") == 1
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import time
 from typing import Any
 
 import pytest
@@ -157,6 +158,18 @@ async def test_what_nobody_uses_is_ended_and_what_is_touched_is_not() -> None:
     await live.aclose()
     with pytest.raises(Refused):
         await running
+
+
+async def test_what_stood_still_itself_ends_nothing() -> None:
+    live, things, one = sessions(idle_s=0.4), list[Thing](), key()
+    await live.create(one, lambda: made(things))
+    for _ in range(3):
+        await asyncio.sleep(0.05)  # the sweeper waits
+        time.sleep(0.5)  # and then everything stands still, for longer than a session may
+        await asyncio.sleep(0)
+        assert things[0].closed == 0
+        live.touch([one])
+    await live.aclose()
 
 
 async def test_a_thing_that_cannot_be_closed_does_not_stop_the_rest() -> None:

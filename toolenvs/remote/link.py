@@ -102,14 +102,16 @@ class Link:
     async def aend(self, session: str) -> None:
         """End a session. The server may be dead: then it, or its successor, knows nothing of it any more."""
         self._kept.pop(session, None)
-        with contextlib.suppress(TransportFault, TimeoutError):
-            await asyncio.wrap_future(self._submit(self._end(session)))
+        if not self._said_goodbye:
+            with contextlib.suppress(TransportFault, TimeoutError):
+                await asyncio.wrap_future(self._submit(self._end(session)))
 
     def end_some_time(self, session: str) -> None:
         """End a session, and do not wait for it."""
         self._kept.pop(session, None)
-        future = self._submit(self._end(session))
-        future.add_done_callback(lambda done: done.cancelled() or done.exception())
+        if not self._said_goodbye:
+            future = self._submit(self._end(session))
+            future.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def keep(self, session: str, owner: Any, lease_s: float) -> None:
         """Renew the lease of a session for as long as its owner lives and nobody ends it."""
@@ -125,7 +127,7 @@ class Link:
         if self._heart is not None:
             self._heart.cancel()
         with contextlib.suppress(Exception):
-            asyncio.run_coroutine_threadsafe(self._goodbye(list(self._kept)), self._connections.loop).result()
+            asyncio.run_coroutine_threadsafe(self._goodbye(self._sessions()), self._connections.loop).result()
         self._connections.close()
 
     def _submit(self, work: Coroutine[Any, Any, T]) -> "concurrent.futures.Future[T]":
@@ -166,12 +168,16 @@ class Link:
         async with asyncio.timeout(_GOODBYE_S):
             await self._transport.send("end", session, {})
 
+    def _sessions(self) -> list[str]:
+        """Those that are kept. Other threads begin and end some meanwhile, so it is read in one go."""
+        return [ref.key for ref in self._kept.valuerefs() if ref() is not None]
+
     async def _beat(self, every_s: float) -> None:
         while True:
             await asyncio.sleep(every_s)
-            sessions = list(self._kept)
+            sessions = self._sessions()
             if sessions:
-                with contextlib.suppress(TransportFault, TimeoutError):
+                with contextlib.suppress(Exception):  # whatever it is, the next beat comes
                     async with asyncio.timeout(every_s):
                         await self._transport.send("heartbeat", "", {"sessions": sessions})
 

@@ -231,8 +231,13 @@ class Sessions(Generic[T]):
             await asyncio.wait((live.run,))
 
     async def _sweep(self) -> None:
+        every_s = min(30.0, self._idle_s / 4)
         while True:
-            await asyncio.sleep(min(30.0, self._idle_s / 4))
+            began_s = time.monotonic()
+            await asyncio.sleep(every_s)
+            late_s = time.monotonic() - began_s - every_s
+            for live in self._live.values():  # while this process stood still, nobody could reach it
+                live.used_s += late_s
             old_s = time.monotonic() - self._idle_s
             old = [key for key, live in self._live.items() if live.used_s < old_s and not live.busy and not live.forks]
             self.expired += len(old)
