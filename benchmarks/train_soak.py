@@ -37,6 +37,8 @@ from toolenvs.train.metrics import FILE, read_metrics
 METRIC = "test_success"
 TESTS = 6
 TEST_TASKS = 256
+SETTLE_S = 60.0
+"""How long processes get to end once the run has."""
 T95 = {1: 6.31, 2: 2.92, 3: 2.35, 4: 2.13}
 """Student's t at 95 %, by degrees of freedom."""
 
@@ -108,7 +110,8 @@ class Killer(threading.Thread):
         """Steps that were done when one was."""
         self.sandboxes = 0
         self.cpu: dict[int, float] = {}
-        self.seen: set[int] = set()
+        self.seen: set[tuple[int, int]] = set()
+        """Process ids and when each began, since ids come again."""
         self.ended = threading.Event()
         self._dice = random.Random(0)
 
@@ -116,7 +119,7 @@ class Killer(threading.Thread):
         struck_s = time.monotonic()
         while not self.ended.wait(0.2):
             below = descendants(self.run_pid)
-            self.seen |= below
+            self.seen |= {(pid, since) for pid in below if (since := began(pid))}
             for pid in {self.run_pid, *below}:
                 self.cpu[pid] = max(self.cpu.get(pid, 0.0), cpu_of(pid))
             workers = [pid for pid in below if "ray::Host" in words(pid)]
@@ -141,14 +144,16 @@ def disturbed(args: argparse.Namespace, line: list[str], folder: Path) -> dict[s
     words_of_end = (process.communicate()[1] or "").strip().splitlines()
     killer.ended.set()
     killer.join()
-    time.sleep(3)
+    until_s = time.monotonic() + SETTLE_S
+    while (left := {pid for pid, since in killer.seen if began(pid) == since}) and time.monotonic() < until_s:
+        time.sleep(0.5)
     return {
         "exit code": process.returncode,
         "last words": words_of_end[-1] if process.returncode and words_of_end else "",
         "workers killed after steps": killer.workers,
         "sandbox processes killed": killer.sandboxes,
         "cpu seconds": round(sum(killer.cpu.values()), 1),
-        "processes left": sorted(pid for pid in killer.seen if Path(f"/proc/{pid}").exists()),
+        "processes left": {pid: words(pid)[:80] for pid in sorted(left)},
         "folders left": sorted(litter() - before),
     }
 
@@ -223,6 +228,14 @@ def words(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
     except OSError:
         return ""
+
+
+def began(pid: int) -> int:
+    """When a process began, in the kernel's ticks; 0 for one that is gone."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    except OSError:
+        return 0
 
 
 def cpu_of(pid: int) -> float:

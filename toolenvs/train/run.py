@@ -332,6 +332,8 @@ class Run(contextlib.AbstractContextManager["Run"]):
             tested = self._test()
         if self._recorder is not None:
             signs = {**reward_spread(trajectories), **shared_text(trajectories), **self.rollout.metrics()}
+            if self.workers is not None:
+                signs["workers_replaced"] = float(self.workers.replaced)
             self._recorder.write(step, {**line, **signs, **self._pushed, **times, **tested})
         self._pushed = {}
         if settings.trajectories_every and step % settings.trajectories_every == 0 and ranks.chief():

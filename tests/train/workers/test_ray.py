@@ -71,6 +71,15 @@ async def test_trajectories_are_the_same_as_in_the_trainer_itself(workers, tasks
     assert all(map(np.array_equal, again[1], numbers))
 
 
+def test_nothing_of_it_listens_beyond_this_machine(workers):
+    found = []
+    for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
+        with contextlib.suppress(psutil.Error):
+            found += [one.laddr.ip for one in process.net_connections(kind="inet") if one.status == "LISTEN"]
+    assert found
+    assert {ip.removeprefix("::ffff:") for ip in found} == {"127.0.0.1"}
+
+
 def test_many_pushes_stay_within_the_store(workers, monkeypatch):
     import ray
 

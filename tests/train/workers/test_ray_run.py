@@ -31,6 +31,7 @@ def test_a_run_with_workers_has_the_numbers_of_one_without(run):
     lines = [without_times(line) for line in read_metrics(folder)]
     assert [line["step"] for line in lines] == [0, 1, 2]
     for one, other in zip(lines, alone, strict=True):
+        assert one.pop("workers_replaced", 0) == 0
         pushed = {name: one.pop(name) for name in ("engine_mismatch", "engine_mismatch_max") if name in one}
         assert one == pytest.approx(other, abs=1e-3)
         assert all(value < 1e-3 for value in pushed.values())

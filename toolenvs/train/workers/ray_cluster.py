@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,15 +80,16 @@ class RayCluster(Cluster):
             self._ray.init(address=address, **common)
             return
         self._folder = _folder()
-        self._ray.init(
-            num_cpus=max(1, math.ceil(count * cpus)),
-            num_gpus=math.ceil(count * gpus),
-            object_store_memory=store_mb << 20,
-            include_dashboard=False,
-            _temp_dir=str(self._folder),
-            _node_ip_address="127.0.0.1",
-            **common,
-        )
+        with _on_loopback():
+            self._ray.init(
+                num_cpus=max(1, math.ceil(count * cpus)),
+                num_gpus=math.ceil(count * gpus),
+                object_store_memory=store_mb << 20,
+                include_dashboard=False,
+                _temp_dir=str(self._folder),
+                _node_ip_address="127.0.0.1",
+                **common,
+            )
 
     def start(self) -> Any:
         """An actor; Ray finds a machine for it."""
@@ -135,6 +136,23 @@ class RayCluster(Cluster):
             self._ray.shutdown()
         if self._folder is not None:
             _remove(self._folder)
+
+
+@contextlib.contextmanager
+def _on_loopback() -> Iterator[None]:
+    """Within, Ray takes 127.0.0.1 for what it says.
+
+    Else it puts the address in its place that others reach this machine by, listens on every one, and runs the code of
+    whoever connects.
+    """
+    from ray._private import services
+
+    kept = services.resolve_ip_for_localhost
+    services.resolve_ip_for_localhost = lambda host: host
+    try:
+        yield
+    finally:
+        services.resolve_ip_for_localhost = kept
 
 
 def _folder() -> Path:
