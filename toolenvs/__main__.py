@@ -1,4 +1,4 @@
-"""`python -m toolenvs`: the command, for what starts modules, such as `torchrun --nproc-per-node 8 -m toolenvs train grpo`."""
+"""`python -m toolenvs`: the command, for what starts modules: `torchrun --nproc-per-node 8 -m toolenvs train grpo`."""
 
 from toolenvs.cli import main
 
