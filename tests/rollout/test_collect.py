@@ -42,6 +42,10 @@ _PIECES = [
 ]  # fmt: skip
 
 
+_LIKE_SOKOBAN = ("Bandit-v0", "Countdown-v0", "FrozenLake-v0")
+"""Pages that have protocol and tool in common with Sokoban-v0, and are tried less often."""
+
+
 class RandomEngine(Engine):
     """Samples noise that looks like every protocol at once, now and then ids out of thin air."""
 
@@ -93,9 +97,9 @@ def check_tokens_say_what_the_text_says(trajectory: Trajectory, codec: TokenCode
 async def test_masks_of_random_episodes(name: str, codec: TokenCodec) -> None:
     blueprint = toolenvs.load(name, tokenizer=codec, user="{question}", max_turns=4, max_response_tokens=600)
     agent = EngineAgent(RandomEngine(codec), Sampling(max_turn_tokens=150))
-    tasks = [blueprint.tasks[index] for index in range(100)]
+    tasks = [blueprint.tasks[index] for index in range(25 if name in _LIKE_SOKOBAN else 100)]
     trajectories = await collect(blueprint, agent, tasks, n=4, seed=7, concurrency=64)  # 3 tokenizers: 1,200 a page
-    assert len(trajectories) == 400
+    assert len(trajectories) == 4 * len(tasks)
     for trajectory in trajectories:
         check_tokens_say_what_the_text_says(trajectory, codec)
         assert trajectory.tokens is not None
