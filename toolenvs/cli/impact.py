@@ -28,7 +28,7 @@ def score(
     """Keep the tasks that a run learned as it learned the mean of them (LIMR).
 
     The run has to be of the page, the split and the overrides that are given here, with trajectories_every = 1. What is
-    written is a task set with the scores: --set tasks.set=FILE, or "tasks.set" in the [env] of a recipe.
+    written is a task set with the scores, for tasks.set of a page or a recipe.
     """
     changed = overrides(set_)
     changed.setdefault("tasks.split", split or load(page, changed).tasks.get("split", "train"))

@@ -22,7 +22,7 @@ from toolenvs.train.replay._memory import Episode, Group, Memory
 
 @dataclass(frozen=True, kw_only=True)
 class Options(base.Options):
-    """Numbers as they are told of the paper."""
+    """Numbers as others tell them of the paper; they were not checked against its code."""
 
     capacity: int = 4096
     """Groups of right episodes that are remembered; the oldest one makes room. The paper names no bound."""
