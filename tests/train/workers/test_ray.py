@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import tempfile
 import warnings
 from pathlib import Path
 
@@ -22,9 +21,8 @@ STORE_MB, SAMPLES, SEED = 128, 4, 3
 
 
 def leftovers():
-    """Folders of Ray's, and processes of this one."""
-    folders = {*Path(tempfile.gettempdir()).glob("toolenvs-ray-*"), *Path("/tmp").glob("toolenvs-ray-*")}
-    return folders | set(Path("/tmp").glob("ray")), {child.pid for child in psutil.Process().children(recursive=True)}
+    """Ray's usual folder, where there is one, and processes of this one."""
+    return set(Path("/tmp").glob("ray")), {child.pid for child in psutil.Process().children(recursive=True)}
 
 
 @pytest.fixture(scope="module")
@@ -33,11 +31,14 @@ def workers(spec, sampling):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         cluster = RayCluster(2, store_mb=STORE_MB)
+    folder = cluster._folder
     made = Workers(cluster, spec, 2, sampling=sampling, episodes=8)
+    assert folder.exists()
     yield made
     made.close()
     made.close()
     after = leftovers()
+    assert not folder.exists()
     assert after[0] == before[0]
     assert after[1] <= before[1]
     import ray
