@@ -219,7 +219,7 @@ def settled(server: Server, before: tuple[int, int], within_s: float) -> dict[st
 
 
 def at_rest(server: Server) -> tuple[int, int]:
-    """Processes and descriptors, once interpreters that were killed are gone: they have been the same for five seconds."""
+    """Processes and descriptors, once killed interpreters are gone: they have been the same for five seconds."""
     held, since_s = (-1, -1), time.monotonic()
     while time.monotonic() - since_s < 5.0:
         now = server.processes(), server.descriptors()
