@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo search-demo sql-demo test test-heavy test-vllm test-openenv test-inspect lint types docs bench clean
+.PHONY: demo search-demo sql-demo test test-heavy test-adapters test-vllm test-openenv test-inspect lint types docs bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python baselines/demo.py --output runs/demo
@@ -26,6 +26,20 @@ test: $(VENV)/.installed
 # Several processes that train, other frameworks: what would make `make test` too long.
 test-heavy: $(VENV)/.installed
 	$(BIN)/python -m pytest -m heavy
+
+# verl, SkyRL-Gym and torchrl name other versions of transformers and tensordict than fit. What of them is tested runs with
+# ours: an environment that sees the other one's packages and adds to them, without what they name: 85 MB.
+ADAPTERS_VENV ?= $(HOME)/.cache/toolenvs/adapters-1
+ADAPTERS_BESIDE := verl==0.9.1 ray==2.60.0 torchdata hydra-core omegaconf antlr4-python3-runtime==4.9.3 codetiming orjson cachetools fastapi skyrl-gym==0.4.0 func_timeout torchrl==0.14.1 tensordict==0.14.3 hoptorch pyvers
+
+test-adapters: $(VENV)/.installed $(ADAPTERS_VENV)/.installed
+	$(abspath $(BIN)/python) -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > "$$($(ADAPTERS_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/ours.pth"
+	$(ADAPTERS_VENV)/bin/python -m pytest -m adapters -W default tests/adapters
+
+$(ADAPTERS_VENV)/.installed:
+	$(PYTHON) -m venv $(ADAPTERS_VENV)
+	$(ADAPTERS_VENV)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps $(ADAPTERS_BESIDE)
+	touch $@
 
 # vLLM wants other versions of transformers than the rest, so it has an environment of its own, kept for the next time:
 # 3.5 GB, 100 s of CPU time to install.

@@ -3,7 +3,7 @@
     python benchmarks/trl_step.py --rounds 12 --updates 2 --out trl_step.json
 
 Each trainer runs in a process of its own, from the same weights, on the same prompts: arithmetic, without tools, 32
-prompts of 8 samples, up to 40 tokens each, as many optimizer steps to a rollout. They take turns, one step each, in a
+prompts of 8 samples, as many tokens at most, as many optimizer steps to a rollout. They take turns, one step each, in a
 new order each round, so that other load on the machine hits both; ratios are taken within a round. TRL samples through
 transformers, in float32, without logging, evaluation, checkpoints or gradient checkpointing, and with the plainest
 reward function; ours runs its whole episode loop with the page's judge, and writes its metrics. `rollout_func` is TRL's
@@ -31,7 +31,7 @@ HERE = Path(__file__).parent
 TRAINERS = ("toolenvs", "trl", "rollout_func")
 BARS = {"step": 2.0, "memory": 1.0}
 """TRL's median step is at least so many times as long as ours; our peak memory is at most so much of its."""
-SAMPLES, TOKENS = 8, 40
+SAMPLES = 8
 PAGE = "toolenvs/ReTool-v0"
 ENV = {
     "prompt.template": "plain",
@@ -106,7 +106,7 @@ def ours(gate: Gate, policy: str, args: argparse.Namespace, folder: str) -> None
             samples=SAMPLES,
             filter="every",
             mini_batches=args.updates,
-            max_turn_tokens=TOKENS,
+            max_turn_tokens=args.tokens,
             lr=1e-4,
             test_every=10**9,
             checkpoint_every=10**9,
@@ -163,7 +163,7 @@ def trl(gate: Gate, policy: str, args: argparse.Namespace, folder: str, *, own_r
         gradient_accumulation_steps=1,
         steps_per_generation=args.updates,
         num_generations=SAMPLES,
-        max_completion_length=TOKENS,
+        max_completion_length=args.tokens,
         max_steps=1_000_000,
         learning_rate=1e-4,
         lr_scheduler_type="constant",
@@ -238,6 +238,8 @@ def main() -> None:
     parser.add_argument("--warm-up", type=int, default=2, help="rounds before them")
     parser.add_argument("--prompts", type=int, default=32)
     parser.add_argument("--updates", type=int, default=2, help="optimizer steps to a rollout")
+    parser.add_argument("--tokens", type=int, default=64, help="most that an answer may have")
+    parser.add_argument("--model", default="tiny", help="tiny, after its base phase; or untrained")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--micro-batch-tokens", type=int, default=0, help="of ours; 0 for the script's own")
     parser.add_argument("--optim", default="adamw_torch", help="of TRL")
@@ -252,7 +254,7 @@ def main() -> None:
         return
     rounds: dict[str, list[dict[str, float]]] = {name: [] for name in args.trainers}
     with tempfile.TemporaryDirectory() as policy, ExitStack() as stack:
-        make_policy(policy)
+        make_policy(policy, args.model)
         workers = {name: Worker(name, policy, stack) for name in args.trainers}
         for number in range(args.warm_up + args.rounds):
             for name in random.Random(number).sample(args.trainers, len(args.trainers)):
@@ -264,14 +266,18 @@ def main() -> None:
     show(rounds, versions())
 
 
-def make_policy(folder: str) -> None:
-    """The untrained tiny policy, on disk for all."""
-    from toolenvs.train.policy import save_policy
+def make_policy(folder: str, name: str) -> None:
+    """The policy that all begin with, on disk."""
+    from toolenvs.train.policy import load_policy, save_policy
     from toolenvs.train.tiny.model import build_model
     from toolenvs.train.tiny.tokenizer import build_tokenizer
 
-    tokenizer = build_tokenizer()
-    save_policy(Path(folder), build_model(tokenizer, seed=0), tokenizer)
+    if name == "untrained":
+        tokenizer = build_tokenizer()
+        model = build_model(tokenizer, seed=0)
+    else:
+        model, tokenizer = load_policy(name)  # type: ignore[assignment]
+    save_policy(Path(folder), model, tokenizer)
 
 
 def versions() -> str:
