@@ -1,14 +1,23 @@
 """Advantages in trees, against the published form written out: every leaf's whole trace, segment by segment."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import toolenvs
+from toolenvs import loop
+from toolenvs.agents.engine import Engine, EngineAgent, Generation
+from toolenvs.rollout.tree import Shape, grow
+from toolenvs.tokens import Mask
 from toolenvs.train import advantages
+from toolenvs.train.batching import pad
+from toolenvs.train.credit import CreditSettings, assign_credit
+from toolenvs.train.trajectories import sequences_of_groups, trainable
 
 
 @dataclass
@@ -147,3 +156,54 @@ def test_episodes_that_share_nothing_are_compared_with_their_group(returns):
     rloo = advantages.estimate("rloo", paid, mask, groups).advantages
     both = advantages.estimate("tree_rl", paid, mask, groups, nodes=nothing).advantages
     assert torch.allclose(both, 2 * rloo)
+
+
+_PIECES = ["<access>https://world.test/people/1.html</access>", "<search>a mayor</search>", "so</think>", "hm "]
+
+
+class Noise(Engine):
+    """Samples pieces of what a policy might write."""
+
+    def __init__(self, codec):
+        self.codec = codec
+
+    def generate(self, requests):
+        made = []
+        for request in requests:
+            rng = np.random.default_rng(request.seed)
+            ids = self.codec.encode(_PIECES[rng.integers(len(_PIECES))])
+            made.append(Generation(ids=ids, logprobs=(-rng.random(len(ids))).tolist(), finish="stop"))
+        return made
+
+    def push_weights(self, state_dict, version): ...
+
+
+@settings(max_examples=4, deadline=None)
+@given(
+    seed=st.integers(0, 10_000), page=st.sampled_from(["SearchR1-v0", "ASearcherLocal-v0"]), rounds=st.integers(1, 2)
+)
+def test_from_trees_of_episodes_to_the_advantage_of_each_turn(seed, page, rounds, byte_codec):
+    """ASearcher's page lets a policy forget, so that one episode is several sequences."""
+    env = toolenvs.load(page, tokenizer=byte_codec, user="{question}", max_turns=4)
+    tasks = [env.tasks[index] for index in range(2)]
+    grown = loop.run(grow(env, EngineAgent(Noise(byte_codec)), tasks, Shape(rounds=rounds), n=1, seed=seed))
+    rng = np.random.default_rng(seed)
+    leaves = [replace(leaf, turn_rewards=tuple(rng.normal(size=len(leaf.turn_rewards)))) for leaf in grown]
+    groups = [[leaf for leaf in leaves if leaf.group == group and trainable(leaf)] for group in ("0", "1")]
+    batch = pad(sequences_of_groups(groups))
+    found = assign_credit(CreditSettings(estimator="segment"), batch).advantages
+    number = 0
+    for members in groups:
+        mean = sum(leaf.reward for leaf in members) / len(members)
+        owners = {leaf.key: leaf.sampled_by or (leaf.key,) * len(leaf.turn_rewards) for leaf in members}
+        for leaf in members:
+            before, value, parent = None, mean, mean
+            for turn, owner in enumerate(owners[leaf.key], start=1):
+                below = [one for one in members if owners[one.key][turn - 1 : turn] == (owner,)]
+                if before != below:
+                    before, parent = below, value
+                    value = sum(one.reward for one in below) / len(below)
+                own = (batch.episodes[:, None] == number) & (batch.turns == turn) & (batch.mask == Mask.POLICY)
+                assert own.any() == (owner == leaf.key)
+                assert found[own].tolist() == pytest.approx([value - parent] * int(own.sum()), abs=1e-5)
+            number += 1
