@@ -1,5 +1,6 @@
 """Tools of servers that were made with the official SDK, on standard streams and over HTTP."""
 
+import asyncio
 import json
 import os
 import socket
@@ -174,6 +175,16 @@ async def test_what_is_no_server_is_infrastructure(options: Options) -> None:
         await Tool(options).check()
 
 
+async def test_a_forked_child_does_not_use_its_parents_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = Tool(Options(command=PROGRAM, state="none"))
+    mine = await tool.open(TASK, seed=0, progress=0.0)
+    pid = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: pid + 1)
+    with pytest.raises(InfrastructureError, match="the parent process's"):
+        await mine.call(call("table"))
+    assert (await tool.open(TASK, seed=0, progress=0.0))._session is not mine._session
+
+
 @pytest.mark.heavy
 async def test_forks() -> None:
     kept = await Tool(Options(command=PROGRAM)).open(TASK, seed=0, progress=0.0)
@@ -189,6 +200,15 @@ async def test_forks() -> None:
     assert (await other.call(call("add", text="a"))).text == "2 notes"  # it is one server for all
     await one.close()
     await stateless.close()
+
+
+@pytest.mark.heavy
+async def test_many_episodes_begin_at_once() -> None:
+    tool = Tool(Options(command=PROGRAM))
+    sessions = [await tool.open(TASK, seed=0, progress=0.0) for _ in range(20)]
+    told = await asyncio.gather(*(session.call(call("add", text="a")) for session in sessions))
+    assert [result.text for result in told] == ["1 notes"] * 20
+    await asyncio.gather(*(session.close() for session in sessions))
 
 
 @pytest.mark.heavy

@@ -24,6 +24,8 @@ _ALIVE_S = 5.0
 _CLOSE_S = 10.0
 _READ_S = 300.0
 _PAGES = 100
+_OPENING = 16
+"""Connections that are opened at one time: hundreds of programs that start together would all be too slow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +65,8 @@ class McpSession:
         self._client: asyncio.Future[Any] | None = None
         self._end = asyncio.Event()
         self._ended = False
+        self.owner = os.getpid()
+        """The process that it belongs to; a forked child cannot use it."""
 
     async def call(self, name: str, arguments: Mapping[str, Any], *, timeout_s: float) -> Answered:
         """What the server answers to a call; to be awaited on any loop.
@@ -70,6 +74,8 @@ class McpSession:
         Raises:
             InfrastructureError: it is dead, or does not come up.
         """
+        if self.owner != os.getpid():
+            raise InfrastructureError(f"this session with the MCP server {self._where} is the parent process's")
         return await asyncio.wrap_future(_host().submit(self._call(name, dict(arguments), timeout_s)))
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
@@ -141,7 +147,8 @@ class McpSession:
         """Open the connection, and close it at the end."""
         try:
             async with contextlib.AsyncExitStack() as stack:
-                client = await self._open(stack)
+                async with _host().opening:
+                    client = await self._open(stack)
                 ready.set_result(client)
                 await self._end.wait()
         except MissingExtraError as error:
@@ -186,7 +193,7 @@ class McpSession:
 
     async def aclose(self) -> None:
         """End the connection, and the program that was started for it. Closing twice is allowed."""
-        if not self._ended:
+        if not self._ended and self.owner == os.getpid():
             await asyncio.wrap_future(_host().submit(self._finish()))
 
     async def _finish(self) -> None:
@@ -233,6 +240,7 @@ class _Host:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        self.opening = asyncio.Semaphore(_OPENING)
         self._thread = threading.Thread(target=self._loop.run_forever, name="toolenvs-mcp", daemon=True)
         self._thread.start()
 

@@ -6,6 +6,7 @@ not answer, or died, is infrastructure. Results are cut and neutralised as every
 
 import functools
 import json
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -147,7 +148,7 @@ class Tool:
         """A session; the server is touched by its first call."""
         if self.options.state == "session":
             return Session(self, McpSession(self._where))
-        if self._common is None:
+        if self._common is None or self._common.owner != os.getpid():
             self._common = McpSession(self._where)
         return Session(self, self._common, shared=True)
 
