@@ -111,6 +111,10 @@ def test_success_that_came_with_the_length_is_no_fault():
     assert warned("length", then(lambda line: {"policy_tokens": 90.0, "success": 0.995}, steps=52)) == []
 
 
+def test_replayed_episodes_are_no_mismatch_of_the_engine():
+    assert warned("mismatch", then(lambda line: {"rollout_mismatch": 0.9, "replayed": 3.0})) == []
+
+
 def test_a_small_spread_of_solved_tasks_is_what_one_wants():
     assert warned("reward_spread", then(lambda line: {"reward_spread": 0.0, "success": 0.99})) == []
     assert warned("entropy", then(lambda line: {"entropy": 0.0, "success": 0.99})) == []
