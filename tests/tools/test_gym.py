@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete, Text
 
+import toolenvs
+from toolenvs.episode import Episode
 from toolenvs.errors import ConfigError, ForkError, InfrastructureError, TaskError, ToolError
 from toolenvs.tasks.task import Task
 from toolenvs.tools.base import ToolResult
@@ -258,12 +260,46 @@ async def test_it_is_closed_once() -> None:
     assert env.closed == 1
 
 
+class Meeting(Counter):
+    """Goes on when sixteen are there."""
+
+    barrier = threading.Barrier(16)
+
+    def step(self, action: Any) -> Any:
+        self.barrier.wait(60)
+        return super().step(action)
+
+
 async def test_on_threads_others_go_on_meanwhile() -> None:
-    tool = Tool(Options(env=HERE + "Counter", threaded=True))
-    one = await tool.open(Task(id="t", question="?", extra={"seed": 3}), seed=0, progress=0.0)
-    await one.call({"actions": "1"})
-    env: Any = one.game.env
-    assert threading.get_ident() not in env.threads
+    tool = Tool(Options(env=HERE + "Meeting", threaded=True))
+    task = Task(id="t", question="?", extra={"seed": 3})
+    many = [await tool.open(task, seed=0, progress=0.0) for _ in range(16)]
+    results = await asyncio.gather(*(one.call({"actions": "1"}) for one in many))
+    assert [result.text for result in results] == ["1"] * 16
+    threads = set().union(*(one.game.env.threads for one in many))  # type: ignore[attr-defined]
+    assert len(threads) == 16
+    assert threading.get_ident() not in threads
+
+
+class Waiting(Counter):
+    """Steps when it may."""
+
+    may_go = threading.Event()
+
+    def step(self, action: Any) -> Any:
+        self.may_go.wait(60)
+        return super().step(action)
+
+
+async def test_a_deadline_ends_the_wait_for_a_thread() -> None:
+    changes = {"env": HERE + "Waiting", "threaded": True, "render": "observation", "kwargs": {"space": Discrete(4)}}
+    blueprint = toolenvs.load("FrozenLake-v0", user="{question}", deadline_s=0.05, tools={"gym": changes})
+    episode = Episode(blueprint, Task(id="t", question="?", extra={"seed": 3}))
+    try:
+        turn = await episode.step("so</think><answer>Up</answer>")
+        assert (turn.ending, turn.truncated, turn.fault) == ("deadline", True, None)
+    finally:
+        Waiting.may_go.set()
 
 
 async def test_what_a_prompt_says_of_a_task_is_made_once() -> None:
@@ -302,6 +338,17 @@ async def test_the_check_finds_what_is_broken_and_leaves_what_tasks_bring() -> N
     with pytest.raises(InfrastructureError, match="which is no text"):
         await Tool(Options(env=HERE + "Counter", kwargs={"drawn": 1}, render="ansi")).check()
     await Tool(Options(env=HERE + "needy")).check()
+
+
+def broken(**kwargs: Any) -> Counter:
+    raise KeyError("table")
+
+
+def test_an_environment_that_cannot_be_made_is_a_fault_of_its_own() -> None:
+    with pytest.raises(InfrastructureError, match=r"broken: it was not made: KeyError: 'table'"):
+        opened(env=HERE + "broken")
+    with pytest.raises(TaskError, match="2 boxes and 1 targets"):
+        opened(kwargs={"level": ["#@$$.#"]}, env="toolenvs.games:Sokoban", actions={})
 
 
 def needy(level: str, **kwargs: Any) -> Counter:

@@ -3,7 +3,7 @@
 OpenEnv's clients keep a WebSocket (`/ws`) for each episode and send it messages `reset`, `step`, `state` and `close`.
 `application` answers them for a page, so that any client of OpenEnv, typed or generic, acts in it:
 
-    serve("toolenvs/ReTool-v0", port=8000)                     # or: toolenvs serve openenv ReTool-v0
+    toolenvs serve openenv ReTool-v0 --port 8000
 
     async with GenericEnvClient(base_url="http://127.0.0.1:8000") as env:      # of OpenEnv
         result = await env.reset(seed=0)
@@ -38,7 +38,7 @@ try:
     from starlette.routing import Route, WebSocketRoute
     from starlette.websockets import WebSocket, WebSocketDisconnect
 
-    from toolenvs.serve import metrics, run
+    from toolenvs.serve import metrics
     from toolenvs.serve.http import Guard, Refused, answer, json_body, log, parse_json, text_of
 except ModuleNotFoundError as error:
     raise MissingExtraError(str(error.name), "serve", "OpenEnv's interface") from error
@@ -164,27 +164,6 @@ def application(
         raise ConfigError(f"max_sessions = {max_sessions}: at least one episode is needed")
     env = ToolEnv(page, tokenizer=tokenizer, tasks=tasks, **overrides)
     return _Server(env, max_sessions).application()
-
-
-def serve(
-    page: str | Page, *, host: str = "127.0.0.1", port: int = 8000, grace_s: float = 5.0, **options: Any
-) -> None:  # pragma: no cover - runs until it is told to stop
-    """Serve a page until SIGTERM or SIGINT. It is open to whoever reaches the address.
-
-    Args:
-        page: as of `application`.
-        host: address to listen on.
-        port: 0 takes a free one.
-        grace_s: what running requests get to end.
-        options: further arguments of `application`.
-
-    Raises:
-        ConfigError: the address is wrong or taken.
-        PageError: no such page, or a key or value is wrong.
-    """
-    with contextlib.closing(run.bind(host, port)) as listener:
-        told = application(page, **options)
-        run.serve(told, listener, head_s=_BODY_S, grace_s=grace_s, quick=True, max_message_bytes=MAX_MESSAGE_BYTES)
 
 
 class _Server:

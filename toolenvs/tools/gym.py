@@ -10,14 +10,16 @@ infrastructure; an action that is none is told to the model.
 
 import asyncio
 import copy
+import functools
 import importlib
 import math
+import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import gymnasium
 import numpy as np
@@ -37,10 +39,12 @@ from toolenvs.tasks.task import Task
 from toolenvs.tools.base import ToolResult
 
 Env = gymnasium.Env[Any, Any]
+T = TypeVar("T")
 
 _SHOWN_CHARS = 40
 """Of an action that is none, in the answer to it."""
 _ROUNDING = 1e-9
+_MOST_THREADS = 128
 _COLOURED = re.compile(r"\x1b\[[0-9;]*[1-9][0-9;]*m(.*?)\x1b\[0?m", re.DOTALL)
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
@@ -75,8 +79,8 @@ class Options:
     solved_reward: float | None = None
     """The sum of an episode's rewards from which on it is solved, for an environment that says nothing in `info`."""
     threaded: bool = False
-    """Whether it begins, and steps, on a thread of its own: for an environment that waits for something, so that other
-    episodes go on meanwhile. One that computes is slower so."""
+    """Whether it begins, and steps, on a thread: for an environment that waits for something, so that other episodes go
+    on meanwhile, and the episode's deadline ends the wait. One that computes is slower so."""
     description: str = "Acts on an environment, and shows what it is like then."
     """Shown to models that choose functions by their schema."""
 
@@ -112,7 +116,7 @@ class Tool:
     @property
     def context(self) -> dict[str, Callable[[Task], str]]:
         """What a prompt may say of a task: `{state}`, in which it begins, and `{actions}`, what they are called."""
-        return {name: partial(self._tell, name) for name in ("state", "actions")}
+        return {name: functools.partial(self._tell, name) for name in ("state", "actions")}
 
     def _tell(self, name: str, task: Task) -> str:
         """How an episode begins; kept for the next question about the same task."""
@@ -149,7 +153,7 @@ class Tool:
         """
         shown = self._begun[1]["state"] if self._begun is not None and self._shown is self._begun[0] is task else None
         threaded = self.options.threaded
-        game = await asyncio.to_thread(Game, self.options, task) if threaded else Game(self.options, task)
+        game = await _on_a_thread(Game, self.options, task) if threaded else Game(self.options, task)
         if shown not in (None, game.state):
             game.close()
             raise ConfigError(
@@ -188,6 +192,10 @@ class Game:
         except (gymnasium.error.Error, TypeError, ValueError) as error:
             given = ", ".join(kwargs) or "no arguments"
             raise TaskError(f"task {task.id!r}: {options.env} cannot be made with {given}: {error}") from error
+        except ToolenvsError:
+            raise
+        except Exception as error:
+            raise InfrastructureError(f"{options.env}: it was not made: {type(error).__name__}: {error}") from error
         if not isinstance(self.env.action_space, Discrete | Text):
             self.env.close()
             raise ConfigError(
@@ -335,7 +343,7 @@ class Session:
             InfrastructureError: the environment failed.
         """
         if self.game.options.threaded:
-            return await asyncio.to_thread(self._call, arguments)
+            return await _on_a_thread(self._call, arguments)
         return self._call(arguments)
 
     def _call(self, arguments: Mapping[str, Any]) -> ToolResult:
@@ -391,6 +399,16 @@ class Session:
     async def close(self) -> None:
         """Close the environment."""
         self.game.close()
+
+
+async def _on_a_thread(function: Callable[..., T], *args: Any) -> T:
+    return await asyncio.get_running_loop().run_in_executor(_threads(os.getpid()), function, *args)
+
+
+@functools.lru_cache(maxsize=1)
+def _threads(process: int) -> ThreadPoolExecutor:
+    """Threads of this process that wait; the event loop's own are few, and needed elsewhere."""
+    return ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="toolenvs-gym")
 
 
 def _texts(arguments: Mapping[str, Any], separator: str, game: Game) -> list[str]:
