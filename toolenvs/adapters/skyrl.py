@@ -58,7 +58,7 @@ class TextEnv(BaseTextEnv):  # type: ignore[misc]
             )
         self.env = _load(page, overrides or {})
         self._task = (extras or {}).get("task")
-        self.max_turns = self.env.page.budget.max_turns or self.max_turns
+        self.max_turns: int = self.env.page.budget.max_turns or 1
         self._episode: Episode | None = None
 
     def init(self, prompt: Any = None) -> tuple[list[dict[str, str]], dict[str, Any]]:
