@@ -1,8 +1,8 @@
 """Engine and trainer give the same tokens unlike log-probabilities, so that training is off-policy without a word.
 
 See toolenvs/train/mismatch.py for the figures; steps that train on replayed episodes, which an earlier policy sampled,
-tell nothing of it. Yao et al. 2025 ("Your efficient RL framework secretly brings you
-off-policy training") found it between vLLM and FSDP, and runs that collapsed of it.
+tell nothing of it. Yao et al. 2025 ("Your efficient RL framework secretly brings you off-policy training") found it
+between vLLM and FSDP, and runs that collapsed of it.
 """
 
 from collections.abc import Mapping, Sequence
