@@ -1,4 +1,4 @@
-"""`scripts.py FOLDER MODEL NAME...`: runs of baselines' scripts, in an environment that needs neither sandbox nor luck.
+"""`scripts.py FOLDER MODEL NAME...`: runs of baselines' scripts, by a key of SETTINGS; neither sandbox nor luck is needed.
 
 Started by torchrun, or alone. The doubles are those that the scripts' own tests use.
 """
@@ -32,6 +32,8 @@ STEPS = {"steps": 3, "checkpoint_every": 2, "lr": 1e-3, "test_every": 2, "trajec
 SETTINGS = {
     # Three prompts over two processes: unlike shares.
     "grpo": {**STEPS, "prompts": 3, "samples": 4, "kl_coef": 0.1, "estimator": "reinforce_pp", "filter": "every"},
+    "grpo-tree": {**STEPS, "prompts": 3, "samples": 1, "filter": "every", "rollout": "tree", "estimator": "tree_rl"},
+    "grpo-drafts": {**STEPS, "prompts": 25, "samples": 1, "filter": "every", "rollout": "spec_rl"},
     "ppo": {**STEPS, "prompts": 7, "critic_lr": 3e-3, "adapter": "lora", "adapter_rank": 4},
     "sft": {"size": 20, "steps": 3, "batch": 7, "lr": 6e-3, "checkpoint_every": 2},
 }
@@ -53,7 +55,7 @@ def main():
     maths.Judge.__call__ = _lenient
     sys.path.insert(0, str(assets.folder("baselines")))
     for name in names:
-        script = importlib.import_module(name)
+        script = importlib.import_module(name.partition("-")[0])
         script.main(script.Args(output=str(folder / name), model=model, **SMALL, **SETTINGS[name]))
 
 
