@@ -1,4 +1,4 @@
-"""`scripts.py FOLDER MODEL NAME...`: runs of baselines' scripts, by a key of SETTINGS; neither sandbox nor luck is needed.
+"""`scripts.py FOLDER MODEL NAME...`: runs of baselines' scripts, by a key of SETTINGS, without sandbox and luck.
 
 Started by torchrun, or alone. The doubles are those that the scripts' own tests use.
 """
