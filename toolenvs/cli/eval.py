@@ -53,6 +53,10 @@ def evaluate(
     processes: Annotated[int, typer.Option(min=1, help="Processes of a command.")] = 1,
     engine_python: Annotated[str, typer.Option(help="Interpreter of an environment that has vLLM.")] = "",
     engine_url: Annotated[str, typer.Option(help="Where an engine is served, in place of vllm: starting one.")] = "",
+    engine_set: Annotated[
+        list[str],
+        typer.Option(metavar="KEY=VALUE", help="Option of vLLM, as in --engine-set max_context=8192."),
+    ] = [],  # noqa: B006 - typer copies it
     price_in: Annotated[float | None, typer.Option(min=0, help="US dollars of a million tokens that are read.")] = None,
     price_out: Annotated[
         float | None, typer.Option(min=0, help="US dollars of a million tokens that are written.")
@@ -82,7 +86,11 @@ def evaluate(
         base_url=base_url,
     )
     running = Running(
-        turn_timeout_s=turn_timeout, processes=processes, engine_python=engine_python, engine_url=engine_url
+        turn_timeout_s=turn_timeout,
+        processes=processes,
+        engine_python=engine_python,
+        engine_url=engine_url,
+        engine_options=overrides(engine_set),
     )
     console = Console(stderr=True)
     with ExitStack() as stack:

@@ -3,8 +3,8 @@
 import importlib
 import inspect
 import os
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,8 @@ class Running:
     """The interpreter of an environment that has vLLM; "" for this one."""
     engine_url: str = ""
     """Where an engine is served (`python -m toolenvs.serve.engine`); "" for none."""
+    engine_options: Mapping[str, Any] = field(default_factory=dict)
+    """Of `toolenvs.train.engines.vllm.VLLMEngine`, such as `max_context` and `kv_cache_gib`."""
 
 
 async def _nothing() -> None: ...
@@ -148,7 +150,8 @@ def _vllm(model: str, sampling: Sampling, running: Running) -> Opened:
         tokenizer = AutoTokenizer.from_pretrained(folder_of(model))
     except (OSError, ValueError) as error:
         raise ConfigError(f"no tokenizer can be loaded from {model!r}: {error}") from error
-    engine = open_for(VLLM, model, python=running.engine_python, url=running.engine_url)
+    options = running.engine_options
+    engine = open_for(VLLM, model, python=running.engine_python, url=running.engine_url, options=options)
     return _engine(engine, tokenizer, sampling)
 
 

@@ -23,7 +23,7 @@ from toolenvs.rollout import Trajectory, TrajectoryWriter, Try, number_of, read_
 from toolenvs.tasks.seeding import stable_seed
 from toolenvs.tasks.task import Task
 
-_FREE = ("toolenvs",)
+_FREE = ("base_url", "toolenvs")
 """Of the settings, what may differ when an evaluation is gone on with."""
 _SEEDS = 1 << 20
 
@@ -149,7 +149,8 @@ def evaluate(
             "tasks": sum(len(each.tasks) for each in ready),
             "n": n,
             "seed": seed,
-            "sampling": asdict(sampling),
+            "sampling": {"temperature": sampling.temperature, "max_turn_tokens": sampling.max_turn_tokens},
+            "base_url": sampling.base_url,
             "pages": [dict(each.setting) for each in ready],
             "toolenvs": toolenvs.__version__,
         }
