@@ -23,7 +23,8 @@ class PlacedPolicy:
         model: a causal language model of transformers, with its adapters; it is changed in place.
         settings: how it is run.
         saved: the type that it was saved in.
-        sampled_here: whether this process samples from it; else the copy that is given to an engine stays on the CPU.
+        sampled_here: whether this process samples from it; else, where several train, the copy that their engines are
+            given and compared with stays on the CPU.
     """
 
     model: Any
@@ -38,7 +39,8 @@ class PlacedPolicy:
         if ranks.size() == 1 and next(model.parameters()).dtype == dtype:
             self.model = self.sampled = model.to(device)
             return
-        self.sampled = copy.deepcopy(model).to(device=device if sampled_here else "cpu", dtype=dtype).eval()
+        near = sampled_here or ranks.size() == 1
+        self.sampled = copy.deepcopy(model).to(device=device if near else "cpu", dtype=dtype).eval()
         self.model = shard(model).to(device)
 
     def refresh(self) -> Any:

@@ -92,6 +92,8 @@ def test_a_run_that_never_reached_a_checkpoint_begins_again(run):
         {"estimator": "turn_returns", "turn_gamma": 0.4, "filter": "uncertain", "filter_share": 0.5},
         {"entropy_coef": 0.01, "lm_coef": 0.1, "epochs": 2},
         {"overlong_cache_tokens": 4, "overlong_max_tokens": 8},
+        {"packing": "packed", "max_logits_mib": 0.01, "gradient_checkpointing": True, "micro_batch_tokens": 200},
+        {"dtype": "bfloat16", "recompute_logprobs": True},
     ],
     ids=lambda form: "-".join(map(str, form.values())),
 )
