@@ -42,6 +42,9 @@ def test_figures_are_those_counted_by_hand(tmp_path):
     until = figures(run, "test_success", until=10)
     assert until is not None
     assert until.area == pytest.approx(0.4)
+    between = figures(run, "test_success", until=15)
+    assert between is not None
+    assert between.area == pytest.approx((10 * 0.4 + 5 * 0.7) / 15)
     assert until.reached is None
     never = figures(run, "test_success", threshold=0.9)
     assert never is not None

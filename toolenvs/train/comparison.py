@@ -142,11 +142,9 @@ def figures(run: RunRecord, metric: str, *, threshold: float | None = None, unti
     if not points:
         return None
     best_step, best = max(points, key=lambda point: point[1])
-    inside = [point for point in points if until is None or point[0] <= until]
+    inside = points if until is None else _up_to(points, until)
     reached = next((step for step, value in points if threshold is not None and value >= threshold), None)
-    return Figures(
-        last=points[-1][1], best=best, best_step=best_step, area=_mean_height(inside or points[:1]), reached=reached
-    )
+    return Figures(last=points[-1][1], best=best, best_step=best_step, area=_mean_height(inside), reached=reached)
 
 
 def shared_steps(runs: Sequence[RunRecord], metric: str) -> int | None:
@@ -188,7 +186,17 @@ def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Differenc
     return Difference(by_seed=by_seed, mean=fmean(values), error=error)
 
 
-def _mean_height(points: Sequence[tuple[int, float]]) -> float:
+def _up_to(points: Sequence[tuple[float, float]], until: float) -> list[tuple[float, float]]:
+    """The points until a step, with the height of the line there where it lies between two of them."""
+    inside = [point for point in points if point[0] <= until]
+    beyond = next((point for point in points if point[0] > until), None)
+    if not inside or beyond is None or inside[-1][0] == until:
+        return inside or list(points[:1])
+    (left, low), (right, high) = inside[-1], beyond
+    return [*inside, (until, low + (high - low) * (until - left) / (right - left))]
+
+
+def _mean_height(points: Sequence[tuple[float, float]]) -> float:
     """Area under the line through the points, over its width."""
     width = points[-1][0] - points[0][0]
     if not width:
