@@ -19,6 +19,7 @@ from toolenvs.env import ToolEnv
 from toolenvs.errors import ConfigError, ForkError, InfrastructureError, MissingExtraError, PageError, ToolError
 from toolenvs.rollout import run_episode
 from toolenvs.tasks.task import Task
+from toolenvs.tools._mcp_session import _host
 from toolenvs.tools.mcp import Options, Tool
 
 PROGRAM = (sys.executable, str(Path(__file__).with_name("mcp_program.py")))
@@ -203,11 +204,12 @@ async def test_forks() -> None:
 
 
 @pytest.mark.heavy
-async def test_many_episodes_begin_at_once() -> None:
+async def test_many_episodes_begin_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_host(), "opening", asyncio.Semaphore(2))
     tool = Tool(Options(command=PROGRAM))
-    sessions = [await tool.open(TASK, seed=0, progress=0.0) for _ in range(20)]
+    sessions = [await tool.open(TASK, seed=0, progress=0.0) for _ in range(5)]
     told = await asyncio.gather(*(session.call(call("add", text="a")) for session in sessions))
-    assert [result.text for result in told] == ["1 notes"] * 20
+    assert [result.text for result in told] == ["1 notes"] * 5
     await asyncio.gather(*(session.close() for session in sessions))
 
 

@@ -117,7 +117,7 @@ class Link:
         """Renew the lease of a session for as long as its owner lives and nobody ends it."""
         self._kept[session] = owner
         if self._heart is None:
-            self._heart = self._submit(self._beat(lease_s / _HEARTBEATS))
+            self._heart = self._submit(self._beat(lease_s))
 
     def close(self) -> None:
         """End the sessions that are still kept, and let go of the connections."""
@@ -172,14 +172,18 @@ class Link:
         """Those that are kept. Other threads begin and end some meanwhile, so it is read in one go."""
         return [ref.key for ref in self._kept.valuerefs() if ref() is not None]
 
-    async def _beat(self, every_s: float) -> None:
-        while True:
-            await asyncio.sleep(every_s)
-            sessions = self._sessions()
-            if sessions:
-                with contextlib.suppress(Exception):  # whatever it is, the next beat comes
-                    async with asyncio.timeout(every_s):
-                        await self._transport.send("heartbeat", "", {"sessions": sessions})
+    async def _beat(self, lease_s: float) -> None:
+        async with asyncio.TaskGroup() as beats:
+            while True:
+                await asyncio.sleep(lease_s / _HEARTBEATS)
+                beats.create_task(self._beat_once(lease_s))  # one that is slow to arrive does not hold up the next
+
+    async def _beat_once(self, lease_s: float) -> None:
+        sessions = self._sessions()
+        if sessions:
+            with contextlib.suppress(Exception):  # whatever it is, the next beat comes
+                async with asyncio.timeout(lease_s):
+                    await self._transport.send("heartbeat", "", {"sessions": sessions})
 
     async def _goodbye(self, sessions: list[str]) -> None:
         gate = asyncio.Semaphore(_ENDS_AT_ONCE)
