@@ -99,9 +99,17 @@ class Process:
     def __init__(self, number):
         self.number = number
         self.host = Host()
-        self.thread = ThreadPoolExecutor(1, thread_name_prefix=f"worker-{number}")
+        self.thread = ThreadPoolExecutor(4, thread_name_prefix=f"worker-{number}")
+        self.at_once = {"now": 0, "most": 0}
+        """Rollouts that are going on, and that ever were together."""
         self.dead = threading.Event()
-        self.calls = []
+
+    @contextlib.contextmanager
+    def counted(self, counts):
+        self.at_once["now"] += counts
+        self.at_once["most"] = max(self.at_once.values())
+        yield
+        self.at_once["now"] -= counts
 
 
 class Threads(Cluster):
@@ -130,7 +138,7 @@ class Threads(Cluster):
                 process.dead.set()
         if process.dead.is_set():
             raise WorkerDied(f"worker {process.number} died of {method}")
-        with _loading if method == "open" else contextlib.nullcontext():
+        with _loading if method == "open" else process.counted(method == "roll_out"):
             return process.host.call(method, *arguments)
 
     def share(self, data):

@@ -1,5 +1,6 @@
 """The pool's promises, over workers in threads: what comes back is the same, whoever rolled it out and died of it."""
 
+import asyncio
 import random
 
 import numpy as np
@@ -9,6 +10,9 @@ import torch
 from toolenvs.agents.engine import GenerateRequest, Sampling
 from toolenvs.errors import ConfigError, EngineError
 from toolenvs.train.engines.sync import push
+from toolenvs.train.engines.transformers import TransformersEngine
+from toolenvs.train.policy import load_policy
+from toolenvs.train.workers import worker
 from toolenvs.train.workers.pool import Workers
 
 TASKS, SAMPLES, SEED = 5, 3, 11
@@ -222,6 +226,36 @@ def test_closed_workers_say_so(opened, threads, tasks):
     assert [method for _, method in cluster.asked if method == "close"] == ["close", "close"]
     with pytest.raises(EngineError, match="were closed"):
         workers.collect(tasks)
+
+
+class Continuous(TransformersEngine):
+    """Answers each request as it comes, one after the other."""
+
+    continuous = True
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.turn = asyncio.Semaphore(1)
+
+    async def sample(self, request):
+        async with self.turn:
+            return (await asyncio.to_thread(self.generate, [request]))[0]
+
+
+async def test_an_engine_that_is_continuous_gets_the_next_share_before_the_last_is_done(
+    opened, threads, tasks, locally, plain, monkeypatch
+):
+    monkeypatch.setattr(worker, "open_for", lambda name, model, **_: Continuous(*load_policy(model)))
+    cluster = threads()
+    found, numbers = plain(opened(cluster, 1).collect(tasks, n=SAMPLES, seed=SEED))
+    told, logprobs = plain(await locally(tasks, n=SAMPLES, seed=SEED))
+    assert found == told
+    assert all(np.allclose(some, others, atol=1e-4) for some, others in zip(logprobs, numbers, strict=True))
+    assert cluster.started[0].at_once == {"now": 0, "most": 2}
+    batches = threads()
+    monkeypatch.undo()
+    opened(batches, 1).collect(tasks, n=SAMPLES, seed=SEED)
+    assert batches.started[0].at_once["most"] == 1
 
 
 def test_no_task_makes_no_episode(opened, threads):

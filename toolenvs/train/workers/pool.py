@@ -186,10 +186,9 @@ class Workers(Engine):
         work = _Work(method, [(*given, self.version) for given in arguments])
         try:
             while len(work.answers) < len(arguments):
-                for member in sorted(self._members, key=lambda member: member.asked):
-                    if work.waiting and self._ready(member) and member.asked < member.room:
-                        number = work.waiting.popleft()
-                        self._ask(member, method, *work.arguments[number], work=(work, number))
+                while work.waiting and (member := self._free()) is not None:
+                    number = work.waiting.popleft()
+                    self._ask(member, method, *work.arguments[number], work=(work, number))
                 if not self._members:
                     raise EngineError("the workers were closed; open others")
                 self._advance()
@@ -255,6 +254,11 @@ class Workers(Engine):
     def _ask(self, member: _Member, method: str, *arguments: Any, work: tuple[_Work, int] | None = None) -> None:
         member.asked += 1
         self._asked[self._cluster.call(member.hand, method, *arguments)] = _Asked(member, method, work)
+
+    def _free(self) -> _Member | None:
+        """The worker with the least to do that takes more; None where there is none."""
+        free = [member for member in self._members if self._ready(member) and member.asked < member.room]
+        return min(free, key=lambda member: member.asked, default=None)
 
     def _ready(self, member: _Member) -> bool:
         return member.open and (self._weights is None or member.version == self.version)
