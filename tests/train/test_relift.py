@@ -15,6 +15,15 @@ from toolenvs.train.relift import Options, Relift
 from toolenvs.transcript import Author, Transcript
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    """At this size a second thread waits more than it works."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 def episode(task, success, ending="answer"):
     tokens = TokenTranscript()
     tokens.append_environment([5, 6], Author.PROMPT, 0)

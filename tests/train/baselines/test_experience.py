@@ -1,6 +1,7 @@
 """Three steps of GRPO with each way to choose tasks, to replay episodes and to imitate what none of them solves."""
 
 import pytest
+import torch
 
 from toolenvs.train.metrics import MetricsWriter, read_metrics, without_times
 from toolenvs.train.policy import load_policy
@@ -8,6 +9,8 @@ from toolenvs.train.replay import names
 
 SETTINGS = {"steps": 3, "prompts": 4, "samples": 2, "lr": 1e-3, "checkpoint_every": 2, "test_every": 3}
 REPO = {"cache": 4, "min_cached": 2, "replays": 2}
+ALIKE = [name for name in names() if name.startswith("repo_") and name != "repo_variance"]
+"""They differ in what they pick only, which has tests of its own."""
 ALL = {
     "selector": "dots",
     "selector_options": {"reference": 4, "interval": 2, "tau": 0.1},
@@ -16,6 +19,15 @@ ALL = {
     "relift_options": {"size": 2, "lr": 1e-3},
     "filter": "every",
 }
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """At this size a second thread waits more than it works."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture
@@ -38,7 +50,11 @@ def run(script, policy, small, calculator, lenient_judge, tmp_path):
         {"selector": "hard_focus", "selector_options": {"min_tasks": 3}, "filter": "band", "filter_low": 0.4},
         {"selector": "curriculum", "filter": "rest"},
         {"selector": "dots", "selector_options": {"reference": 3, "interval": 1}, "replay": "dots"},
-        *({"replay": name, "replay_options": REPO, "filter": "every"} for name in names() if name.startswith("repo")),
+        {"replay": "repo_variance", "replay_options": REPO, "filter": "every"},
+        *(
+            pytest.param({"replay": name, "replay_options": REPO, "filter": "every"}, marks=pytest.mark.heavy)
+            for name in ALIKE
+        ),
         {"replay": "exgrpo", "replay_options": {"share": 1.0}, "filter": "every", "recompute_logprobs": True},
     ],
     ids=lambda choice: "-".join(value for value in choice.values() if isinstance(value, str)),
@@ -88,4 +104,15 @@ def test_a_resumed_run_with_all_of_it_gives_the_same_numbers(run, monkeypatch):
     assert list(map(without_times, read_metrics(cut))) == lines
     assert (cut / "model/model.safetensors").read_bytes() == (whole / "model/model.safetensors").read_bytes()
     assert sum(line.get("replayed", 0) for line in lines) > 0
+    assert any("imitation_loss" in line for line in lines)
+
+
+@pytest.mark.heavy
+def test_ppo_replays_and_imitates_too(script, policy, small, calculator, lenient_judge, tmp_path):
+    ppo = script("ppo")
+    choice = {"replay": "dots", "selector": "hard_focus", "relift": True, "relift_options": {"size": 1, "lr": 1e-3}}
+    ppo.main(ppo.Args(**{"output": str(tmp_path / "run"), "model": policy, **SETTINGS, **small, **choice}))
+    lines = read_metrics(tmp_path / "run")[1:]
+    assert all(line["value_gradient_norm"] > 0 for line in lines)
+    assert sum(line["replayed"] for line in lines) > 0
     assert any("imitation_loss" in line for line in lines)
