@@ -1,6 +1,7 @@
 """Group-wise policy optimisation on tool-use episodes: GRPO and what grew out of it, by a few keys.
 
     python baselines/grpo.py --recipe baselines/recipes/retool_tiny.toml --output runs/tiny/grpo
+    torchrun --nproc-per-node 8 baselines/grpo.py ...      # several GPUs: docs/training.md, Scale
 
 A few keys make the algorithm: `estimator`, `policy_loss` and `filter` name files in advantages, policy_losses and
 filters, `aggregation` a form in losses.py; all of them in toolenvs/train.

@@ -1,6 +1,7 @@
 """PPO on tool-use episodes: grpo.py's loop with a critic, which says what each token was worth.
 
     python baselines/ppo.py --recipe baselines/recipes/ppo_tiny.toml --output runs/tiny/ppo
+    torchrun --nproc-per-node 8 baselines/ppo.py ...      # several GPUs: docs/training.md, Scale
 
 The critic is a network of the policy's architecture with a value head. `estimator` makes the algorithm:
 

@@ -1,6 +1,7 @@
 """Supervised fine-tuning on tool-use transcripts: the cold start that RL begins from (ReTool, section 3.2).
 
     python baselines/sft.py --recipe baselines/recipes/retool_tiny_sft.toml --output runs/tiny/sft
+    torchrun --nproc-per-node 8 baselines/sft.py ...      # several GPUs: docs/training.md, Scale
 
 Reads top to bottom: settings, demonstrations, training, evaluation. Only tokens that the policy wrote are trained on:
 to train on a tool's output would teach the policy to invent it.

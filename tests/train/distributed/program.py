@@ -178,7 +178,7 @@ def imitation(folder):
 
 def short(folder):
     """bfloat16 over float32 weights."""
-    settings = UpdateSettings(dtype="bfloat16", mini_batches=1)
+    settings = UpdateSettings(dtype="bfloat16", mini_batches=1, max_logits_mib=0.01, gradient_checkpointing=True)
     policy = PlacedPolicy(network(), settings, torch.float32, sampled_here=True)
     optimizers = Watched(policy.model, lr=1e-6)
     _, batch = rollout()
