@@ -108,21 +108,32 @@ async def test_a_line_without_end_is_cut_off(agent: Any, monkeypatch: pytest.Mon
 
 
 async def test_a_command_that_hangs_is_killed_and_another_goes_on(agent: Any, tmp_path: Path) -> None:
+    hung = tmp_path / "hung"
     line = agent(
         f"""
-if not os.path.exists({str(tmp_path / "hung")!r}):
+if asked["task"].endswith("/1"):
     child = os.fork()
-    if child: open({str(tmp_path / "hung")!r}, "w").write(str(child))
+    if child: open({str(hung)!r}, "w").write(str(child))
     time.sleep(1000)
 tell({{"text": "\\\\boxed{{1}}"}})
 """
     )
-    first, second = await _play(line, tasks=2, timeout_s=2.0)
-    assert (first.ending, first.fault) == ("agent", "it gave no line within 2 s")
-    assert second.ending == "answer"
-    started = Path("/proc") / (tmp_path / "hung").read_text() / "stat"
-    while started.exists() and started.read_text().rpartition(")")[2].split()[0] != "Z":  # what it started goes with it
-        await asyncio.sleep(0.01)
+    blueprint = toolenvs.load("ReTool-v0")
+    command = Command(line)
+    (child,) = command._children
+    told = []
+    try:
+        for number, timeout_s in enumerate((60.0, 1.0, 60.0)):  # it runs by the time that it hangs
+            child._timeout_s = timeout_s
+            told += await collect(blueprint, Guarded(command.within(blueprint)), [blueprint.tasks[number]], retries=0)
+    finally:
+        await command.close()
+    assert [trajectory.ending for trajectory in told] == ["answer", "agent", "answer"]
+    assert told[1].fault == "it gave no line within 1 s"
+    if hung.exists() and hung.read_text():  # what it started goes with it
+        started = Path("/proc") / hung.read_text() / "stat"
+        while started.exists() and started.read_text().rpartition(")")[2].split()[0] != "Z":
+            await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
@@ -136,7 +147,7 @@ async def test_it_may_say_that_it_is_not_to_blame(agent: Any) -> None:
     shown: list[str] = []
     line = agent(
         """
-print("asking", file=sys.stderr, flush=True)
+for part in ("ask", "ing\\n"): sys.stderr.write(part); sys.stderr.flush(); time.sleep(0.02)
 tell({"infrastructure": "rate limited"} if number == 0 else {"text": "\\\\boxed{1}"})
 """
     )

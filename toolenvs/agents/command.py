@@ -37,7 +37,7 @@ _SHOWN_BYTES = 1 << 16
 """Of one process's standard error; the rest is not shown."""
 _SHOWN_CHARS = 200
 _OUTSIDE = (signal.SIGKILL, signal.SIGTERM)
-_LAST_WORDS_S = 1.0
+_LAST_WORDS_S = 5.0
 
 
 class Command:
@@ -259,19 +259,24 @@ class _Child:
         process = self._process
         assert process is not None
         assert process.stderr is not None
-        shown = 0
+        room, rest = _SHOWN_BYTES, ""
         while chunk := await process.stderr.read(_CHUNK_BYTES):
             text = chunk.decode("utf-8", "replace")
             self._tail = (self._tail + text)[-_TAIL_CHARS:]
-            if shown < _SHOWN_BYTES:
-                for each in text.splitlines():
-                    self._show(each)
-                if shown + len(chunk) >= _SHOWN_BYTES:
-                    self._show("(the agent writes more than is shown)")
-            shown += len(chunk)
+            if room <= 0:
+                continue
+            *whole, rest = (rest + text).split("\n")
+            for line in whole:
+                self._show(line)
+            room -= len(chunk)
+            if room <= 0:
+                self._show("(the agent writes more than is shown)")
+                rest = ""
+        if rest:
+            self._show(rest)
 
     async def end(self, *, kill: bool = False) -> None:
-        """End the process and all that it started; where it is asked to end itself, a second is given it."""
+        """End the process and all that it started; where it is asked to end itself, it is given some seconds."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -286,6 +291,8 @@ class _Child:
         with contextlib.suppress(TimeoutError):  # whoever left the group may hold its pipes
             async with asyncio.timeout(_LAST_WORDS_S):
                 await process.wait()
+        if self._readers:  # what it said last is shown as well
+            await asyncio.wait(self._readers, timeout=_LAST_WORDS_S)
         for reader in self._readers:
             reader.cancel()
         await asyncio.gather(*self._readers, return_exceptions=True)
