@@ -9,6 +9,8 @@ from toolenvs.train import advantages
 from toolenvs.train.metrics import MetricsWriter, read_metrics, without_times
 from toolenvs.train.policy import load_policy
 from toolenvs.train.recipe import parse, read_recipe
+from toolenvs.train.record import read_settings
+from toolenvs.train.watch import read_events
 
 SETTINGS = {
     "steps": 4,
@@ -47,6 +49,9 @@ def test_a_run_writes_metrics_trajectories_checkpoints_a_curve_and_a_model(run):
     assert [trajectory.group for trajectory in shown] == [str(group) for group in range(3) for _ in range(4)]
     assert [set(trajectory.tokens.versions.tolist()) for trajectory in shown] == [{-1, 3}] * 12
     assert (folder / "curve.png").exists()
+    assert read_settings(folder)["settings"]["prompts"] == 3
+    assert all(0 <= line["reward_spread"] <= 1 and 0 <= line["shared_text"] <= 1 for line in lines[1:])
+    assert all(event["event"] in ("begins", "ends") for event in read_events(folder))
     assert (folder / "model/model.safetensors").exists()
 
 
@@ -101,6 +106,14 @@ def test_every_form_trains(run, form):
     (_, line) = read_metrics(run("form", steps=1, **form))
     assert line["gradient_norm"] > 0
     assert (line["kl"] != 0) == ("kl_coef" in form and form.get("policy_loss") != "rpg")
+
+
+def test_a_step_that_recomputes_tells_the_engines_mismatch(run):
+    (_, line) = read_metrics(run("recomputing", steps=1, recompute_logprobs=True))
+    assert 0 <= line["rollout_mismatch"] <= line["rollout_mismatch_max"] < 1e-3
+    assert 0 <= line["rollout_kl"] < 1e-6
+    (_, line) = read_metrics(run("trusting", steps=1))
+    assert "rollout_mismatch" not in line
 
 
 def test_a_step_whose_groups_all_agree_changes_nothing(run, policy):
