@@ -102,8 +102,8 @@ class Blueprint:
                 raise PageError(f"{page.id}: tools: two of them are named {name!r}")
         if not any(shown in page.prompt.user for shown in ("{question}", "{state}")):
             raise PageError(
-                f"{page.id}: prompt.user: {{question}} is missing, or {{state}} where a game is played, so that no task "
-                "would be shown"
+                f"{page.id}: prompt.user: {{question}} is missing, or {{state}} where a game is played, "
+                "so that no task would be shown"
             )
         if page.protocol.malformed == "penalize" and "malformed" not in self._terms:
             raise PageError(f"{page.id}: protocol.malformed = 'penalize' needs a [[reward]] table of term 'malformed'")

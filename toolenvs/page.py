@@ -31,8 +31,8 @@ class Prompt:
 
     user: str
     """The user message; `{question}` is the task's question. What else the judge, a reward term or a tool has to say of
-    a task stands at a name of its own: `{schema}` and `{evidence}` with those of SQL, `{state}` and `{actions}` with the
-    tool `gym`, whose first state may stand in place of the question."""
+    a task stands at a name of its own: `{schema}` and `{evidence}` with those of SQL, `{state}` and `{actions}` with
+    the tool `gym`, whose first state may stand in place of the question."""
     system: str = ""
     """The system message; "" for none."""
     template: str = "chatml"

@@ -1,4 +1,4 @@
-"""Every tutorial, done as it says: files are written, programs and commands run one after another, in a folder of its own.
+"""Every tutorial, done as it says: files are written, programs and commands run in order, in a folder of its own.
 
 Programs that stand one after another are one program; a command between them begins the next.
 """
@@ -48,7 +48,5 @@ def test_a_tutorial_holds(path: Path, tmp_path: Path) -> None:
             (tmp_path / name).write_text(content, encoding="utf-8")
             continue
         command = [sys.executable, "-c", content] if kind == "python" else ["bash", "-e", "-c", content]
-        told = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-        )
+        told = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert told.returncode == 0, f"{content}\n{told.stdout}\n{told.stderr}"

@@ -11,9 +11,9 @@ import toolenvs
 from toolenvs import loop, web
 from toolenvs.agents.scripted import FromFunction, Oracle
 from toolenvs.assets import page_files
-from toolenvs.evaluation.measures import measure
 from toolenvs.env import ToolEnv
 from toolenvs.errors import ConfigError, PageError, TaskError
+from toolenvs.evaluation.measures import measure
 from toolenvs.protocols import Call
 from toolenvs.protocols.markers import neutralize
 from toolenvs.rollout import Request, Trajectory, collect

@@ -72,7 +72,8 @@ def find_recipe(name: str) -> Path:
     if Path(name).suffix or Path(name).exists():
         return Path(name)
     if name not in bundled:
-        raise ConfigError(f"there is no recipe {name!r}: give a TOML file, or a bundled one; {did_you_mean(name, bundled)}")
+        hint = did_you_mean(name, bundled)
+        raise ConfigError(f"there is no recipe {name!r}: give a TOML file, or a bundled one; {hint}")
     return bundled[name]
 
 
