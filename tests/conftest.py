@@ -23,6 +23,8 @@ from toolenvs.codec import TokenCodec
 settings.register_profile("toolenvs", deadline=None)
 settings.load_profile("toolenvs")
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's threads wait for one another by spinning, and tests share cores
+
 if shutil.which("apt-get") is None:  # the database 'debian' is then made of a few entries by hand
     os.environ.setdefault(
         "TOOLENVS_DEBIAN_INDEX", str(Path(__file__).parent / "sample_databases" / "data" / "Packages")
