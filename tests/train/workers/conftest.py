@@ -93,6 +93,23 @@ _loading = threading.Lock()
 """Transformers loads one model at a time in a process."""
 
 
+SETTINGS = {"steps": 2, "prompts": 4, "samples": 2, "filter": "every", "lr": 1e-4, "test_tasks": 8, "test_every": 2}
+
+
+@pytest.fixture
+def run(load_script, folder, spec, tmp_path):
+    """`run(name, **changes)`: train, and give the folder."""
+    grpo = load_script("grpo")
+
+    def train(name, **changes):
+        output = tmp_path / name
+        own = {"output": str(output), "model": folder, "page": spec.page, "env": spec.env, "max_turn_tokens": 8}
+        grpo.main(grpo.Args(**{**SETTINGS, **own, **changes}))
+        return output
+
+    return train
+
+
 class Process:
     """A host in a thread."""
 

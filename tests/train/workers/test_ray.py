@@ -13,6 +13,8 @@ import torch
 
 from toolenvs.errors import EngineError
 from toolenvs.train.engines.sync import push
+from toolenvs.train.metrics import read_metrics, without_times
+from toolenvs.train.record import read_settings
 from toolenvs.train.workers.pool import Workers
 from toolenvs.train.workers.ray_cluster import RayCluster
 
@@ -30,7 +32,7 @@ def workers(spec, sampling):
     before = leftovers()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        cluster = RayCluster(2, store_mb=STORE_MB)
+        cluster = RayCluster(3, store_mb=STORE_MB)  # one of them for the run below
     folder = cluster._folder
     made = Workers(cluster, spec, 2, sampling=sampling, episodes=8)
     assert folder.exists()
@@ -96,14 +98,14 @@ def test_many_pushes_stay_within_the_store(workers, monkeypatch):
     assert list(Path(workers._cluster._folder).rglob("ray_spilled_objects*/*")) == []
 
 
-def test_killed_workers_lose_nothing(workers, tasks, trainer, plain, monkeypatch):
+def test_a_killed_worker_loses_nothing(workers, tasks, trainer, plain, monkeypatch):
     push(workers, trainer, 20)
     told = plain(workers.collect(tasks, n=SAMPLES, seed=SEED))
     advance, killed = workers._advance, []
 
     def striking():
         left = [pid for pid in pids() if pid not in killed]
-        if left and len(killed) < 2 and any(asked.method == "roll_out" for asked in workers._asked.values()):
+        if left and not killed and any(asked.method == "roll_out" for asked in workers._asked.values()):
             killed.append(left[0])
             os.kill(killed[-1], signal.SIGKILL)
         advance()
@@ -112,9 +114,23 @@ def test_killed_workers_lose_nothing(workers, tasks, trainer, plain, monkeypatch
     found = plain(workers.collect(tasks, n=SAMPLES, seed=SEED))
     assert found[0] == told[0]
     assert all(map(np.array_equal, found[1], told[1]))
-    assert workers.replaced == len(killed) == 2
+    assert workers.replaced == len(killed) == 1
     assert {version for one in found[0] for version in one["tokens"]["versions"]} == {-1, 20}
     assert push(workers, trainer, 21)["engine_mismatch"] < 1e-3
+
+
+def test_a_run_with_workers_has_the_numbers_of_one_without(workers, run):
+    alone = [without_times(line) for line in read_metrics(run("alone"))]
+    folder = run("workers", workers=1, worker_episodes=4)
+    lines = [without_times(line) for line in read_metrics(folder)]
+    assert [line["step"] for line in lines] == [0, 1, 2]
+    for one, other in zip(lines, alone, strict=True):
+        assert one.pop("workers_replaced", 0) == 0
+        pushed = {name: one.pop(name) for name in ("engine_mismatch", "engine_mismatch_max") if name in one}
+        assert one == pytest.approx(other, abs=1e-3)
+        assert all(value < 1e-3 for value in pushed.values())
+    assert read_settings(folder)["versions"]["ray"]
+    assert (folder / "model/model.safetensors").exists()
 
 
 def test_a_cluster_that_is_not_there_is_an_error(monkeypatch):
