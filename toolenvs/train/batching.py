@@ -85,7 +85,7 @@ class TokenSequence:
         shapes = {name: getattr(self, name).shape for name in ("ids", "mask", "logprobs", "rewards", "turns", "nodes")}
         if len(set(shapes.values())) != 1 or self.ids.ndim != 1 or not len(self.ids):
             raise TranscriptError(f"a sequence needs one-dimensional arrays of one length, at least 1; got {shapes}")
-        if not np.isin(self.mask, list(Mask)).all():
+        if ((self.mask < min(Mask)) | (self.mask > max(Mask))).any():  # isin() takes ten times as long
             raise TranscriptError(f"mask values are 0, 1 and 2; got {np.unique(self.mask).tolist()}")
         if self.mask[0] == Mask.POLICY:
             raise TranscriptError("the first token has nothing before it to be predicted from; its mask cannot be 1")
