@@ -75,6 +75,13 @@ def test_several_pages_in_a_table(run, script: str, tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_several_pages_fit_a_narrow_terminal(run, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    result = run("eval", "ReTool-v0", "ToRL-v0", "--agent", f"{script}:broken", "--tasks", 2, "--retries", 0)
+    assert result.exit_code == 0
+    assert _row(result.output, "ReTool-v0") == "1.000 0.207 to 1.000 1.00 0.00 1"
+
+
 def test_the_agents_own_failures_are_told_and_count(run, script: str) -> None:
     for agent, fault in (
         ("fault", 'it raised KeyError: "a bug of the script\'s own" (acting_script.py, line'),

@@ -19,6 +19,10 @@ from toolenvs.rollout import Trajectory
 from toolenvs.rollout.collect import AGENT
 
 _TASKS, _N, _SEED = 100, 1, 0
+_WIDE = 160
+"""Characters of a line that all columns of several pages fit in."""
+_DETAILS = ("reward", "failed", "agent s", "tool s", "tokens", "episodes")
+"""Columns that a narrower terminal does without; `table.md` has them."""
 
 
 def evaluate(
@@ -125,7 +129,8 @@ def evaluate(
             on_start=lambda total, done: progress.update(bar, total=total, completed=done),
             on_episode=ended,
         )
-    Console(highlight=False).print(_table(result))
+    shown = Console(highlight=False)
+    shown.print(_table(result, shown.width))
     for warning in result.warnings:
         console.print(f"warning: {warning}", markup=False, highlight=False, soft_wrap=True)
 
@@ -136,7 +141,7 @@ def _prices(price_in: float | None, price_out: float | None) -> Prices | None:
     return Prices(prompt=price_in or 0.0, completion=price_out or 0.0)
 
 
-def _table(result: Evaluation) -> Table:
+def _table(result: Evaluation, width: int) -> Table:
     agent, setting = result.setting["agent"], result.setting
     if len(result.pages) == 1:
         ((name, measures),) = result.pages.items()
@@ -144,9 +149,18 @@ def _table(result: Evaluation) -> Table:
         for line in lines(measures, setting["n"]):
             table.add_row(*line)
         return table
-    columns, made = rows(result.pages, result.measures)
+    columns, made = _fitting(*rows(result.pages, result.measures), width)
     title = f"{setting['suite']}, {agent}" if setting["suite"] else str(agent)
     table = Table(*columns, title=title, title_justify="left")
     for row in made:
         table.add_row(*row, end_section=row is made[-2])
     return table
+
+
+def _fitting(columns: list[str], made: list[list[str]], width: int) -> tuple[list[str], list[list[str]]]:
+    """The columns that there is room for; in a narrow terminal failures are shown where there are any."""
+    if width >= _WIDE:
+        return columns, made
+    empty = [all(row[place] in ("", "0") for row in made) for place in range(len(columns))]
+    kept = [place for place, name in enumerate(columns) if name not in _DETAILS and not empty[place]]
+    return [columns[place] for place in kept], [[row[place] for place in kept] for row in made]
