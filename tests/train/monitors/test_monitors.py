@@ -111,6 +111,13 @@ def test_success_that_came_with_the_length_is_no_fault():
     assert warned("length", then(lambda line: {"policy_tokens": 90.0, "success": 0.995}, steps=52)) == []
 
 
+def test_a_policy_that_was_broken_at_once_is_seen_by_what_it_could_before():
+    lines = [{"step": 0, "test_success": 0.44}, *({"step": step, "success": 0.0} for step in range(1, 20))]
+    assert warned("success", lines)[0] == 5
+    assert "before the first step" in (open_monitors({})["success"](lines) or "")
+    assert warned("success", [{**line, "success": 0.2} for line in lines]) == []
+
+
 def test_replayed_episodes_are_no_mismatch_of_the_engine():
     assert warned("mismatch", then(lambda line: {"rollout_mismatch": 0.9, "replayed": 3.0})) == []
 

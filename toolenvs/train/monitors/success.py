@@ -1,4 +1,4 @@
-"""Success has fallen far below what it once was.
+"""Success has fallen far below what it once was, or below what the policy could before it was trained.
 
 So ended many GRPO runs of Search-R1's public code, around step 60 to 600 (their issues 88, 89 and 92); their paper
 scores the last checkpoint before it.
@@ -18,6 +18,8 @@ class Options:
 
     fall: float = 0.5
     """Share of the best mean so far below which it warns."""
+    start: float = 0.25
+    """Share of the held-out success before the first step below which it warns; the tasks of both may be unlike."""
     least: float = 0.1
     """Best mean below which a fall is none."""
     window: int = 5
@@ -35,7 +37,15 @@ class Monitor:
         options = self.options
         values = series(lines, "success")
         means = [fmean(values[end - options.window : end]) for end in range(options.window, len(values) + 1)]
-        if not means or max(means) < options.least or means[-1] >= options.fall * max(means):
+        if not means:
+            return None
+        tested = series(lines, "test_success")
+        if tested and tested[0] >= options.least and means[-1] < options.start * tested[0]:
+            return (
+                f"Success is {means[-1]:.2f}, and was {tested[0]:.2f} on held-out tasks before the first step: "
+                "training has broken the policy, or asks for something else than the evaluation; try a lower lr from the start."
+            )
+        if max(means) < options.least or means[-1] >= options.fall * max(means):
             return None
         step = lines[-1]["step"] - (len(means) - 1 - means.index(max(means)))
         return (
