@@ -43,7 +43,7 @@ class Monitor:
         if tested and tested[0] >= options.least and means[-1] < options.start * tested[0]:
             return (
                 f"Success is {means[-1]:.2f}, and was {tested[0]:.2f} on held-out tasks before the first step: "
-                "training has broken the policy, or asks for something else than the evaluation; try a lower lr from the start."
+                "training has broken the policy, or asks for something else than the evaluation; try a lower lr."
             )
         if max(means) < options.least or means[-1] >= options.fall * max(means):
             return None
