@@ -45,6 +45,11 @@ def test_making_and_resetting_an_environment_is_light() -> None:
     assert _looked_for(statement) == []
 
 
+def test_the_commands_and_what_measures_an_agent_need_no_torch() -> None:
+    statement = "import toolenvs.cli.app, toolenvs.evaluation, toolenvs.view, toolenvs.audit, toolenvs.serve"
+    assert {"torch", "transformers", "matplotlib"}.isdisjoint(_looked_for(statement))
+
+
 def test_the_watch_sees_an_attempt() -> None:
     found = _looked_for("try:\n    import faiss.missing\nexcept ImportError:\n    pass")
     assert found[0] == "faiss"  # and more of it where it is installed

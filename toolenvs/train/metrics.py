@@ -15,8 +15,9 @@ from types import TracebackType
 from typing import Any
 
 from toolenvs.errors import ConfigError, MissingExtraError
+from toolenvs.rollout.metrics import FILE as FILE
+from toolenvs.rollout.metrics import read_metrics as read_metrics
 
-FILE = "metrics.jsonl"
 TIME_SUFFIX = "_s"
 """Metrics whose names end so are wall-clock or CPU seconds: no two runs agree on them."""
 
@@ -75,26 +76,6 @@ class MetricsWriter:
 def finite(metrics: Mapping[str, float]) -> dict[str, float | None]:
     """The metrics with None for a value that is not finite."""
     return {name: value if math.isfinite(value) else None for name, value in metrics.items()}
-
-
-def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    """All lines of a run's metrics; a last line that a crash cut short is left out.
-
-    Raises:
-        ConfigError: there is no such file, or a line before the last is damaged.
-    """
-    path = folder / FILE
-    if not path.exists():
-        raise ConfigError(f"no metrics in {folder}: {FILE} is missing")
-    lines = path.read_text(encoding="utf-8").splitlines()
-    read: list[dict[str, Any]] = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            read.append(json.loads(line))
-        except json.JSONDecodeError as error:
-            if number < len(lines):
-                raise ConfigError(f"{path}, line {number} is not JSON: {error}") from error
-    return read
 
 
 def without_times(metrics: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Any
 
 from toolenvs.errors import ConfigError
 from toolenvs.rollout import read_trajectories
+from toolenvs.rollout.metrics import FILE, read_metrics
 from toolenvs.rollout.trajectory import Trajectory
-from toolenvs.train.metrics import FILE, read_metrics
 
 _STEP = re.compile(r"step-(\d+)$")
 
