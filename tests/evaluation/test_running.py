@@ -73,6 +73,14 @@ def test_what_is_there_is_not_run_again(tmp_path: Path) -> None:
     assert _untimed(torn.measures) == _untimed(first.measures)
 
 
+def test_the_order_in_which_episodes_ended_changes_no_measure(tmp_path: Path) -> None:
+    first = evaluate(_half, ["ReTool-v0", "SearchR1-v0"], tasks=7, n=2, out=tmp_path)
+    path = tmp_path / "trajectories.jsonl"
+    path.write_text("".join(reversed(path.read_text().splitlines(keepends=True))))
+    again = evaluate(_half, ["ReTool-v0", "SearchR1-v0"], tasks=7, n=2, out=tmp_path)
+    assert again.to_json() == first.to_json()
+
+
 _AGENT = """
 import os, signal
 asked = 0

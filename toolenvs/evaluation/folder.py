@@ -113,7 +113,7 @@ def last_attempts(trajectories: list[Trajectory]) -> tuple[list[Trajectory], lis
                 retried.append(before)
         elif trajectory.failed:
             retried.append(trajectory)
-    return list(last.values()), retried
+    return [last[key] for key in sorted(last)], retried  # in whatever order they ended: draws of tasks depend on it
 
 
 def read(folder: Path) -> tuple[dict[str, Any], dict[str, list[Trajectory]]]:
