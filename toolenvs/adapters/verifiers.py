@@ -53,7 +53,7 @@ class PageData(vf.TaskData):  # type: ignore[misc]
     overrides: dict[str, Any] = {}  # noqa: RUF012
 
 
-class PageTask(vf.Task[PageData, vf.State, vf.TaskConfig]):  # type: ignore[misc,name-defined]
+class PageTask(vf.Task[PageData, vf.State, vf.TaskConfig]):  # type: ignore[misc]
     """A task of a page. `PageEnv` records its reward."""
 
     @property
@@ -62,7 +62,7 @@ class PageTask(vf.Task[PageData, vf.State, vf.TaskConfig]):  # type: ignore[misc
         return f"{self.data.page}/{self.data.id}"
 
 
-class PageTaskset(vf.Taskset[PageTask, PageTasksetConfig]):  # type: ignore[misc,name-defined]
+class PageTaskset(vf.Taskset[PageTask, PageTasksetConfig]):  # type: ignore[misc]
     """The tasks of a page."""
 
     def load(self) -> Iterator[PageTask]:
@@ -80,10 +80,10 @@ class PageTaskset(vf.Taskset[PageTask, PageTasksetConfig]):  # type: ignore[misc
 class PageEnvConfig(vf.EnvConfig):  # type: ignore[misc]
     """Who plays: a chat without tools of its own, since the page has its own."""
 
-    agent: vf.AgentConfig = vf.AgentConfig(harness={"id": "null"})  # type: ignore[name-defined]
+    agent: vf.AgentConfig = vf.AgentConfig(harness={"id": "null"})
 
 
-class PageEnv(vf.Env[PageEnvConfig]):  # type: ignore[misc,name-defined]
+class PageEnv(vf.Env[PageEnvConfig]):  # type: ignore[misc]
     """Plays one task as one episode of its page."""
 
     async def run(self, task: Any, agents: Any) -> None:
