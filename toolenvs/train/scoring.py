@@ -18,13 +18,14 @@ from torch.utils.checkpoint import checkpoint
 
 from toolenvs.errors import ConfigError
 from toolenvs.tokens import Mask
+from toolenvs.train import ranks
 from toolenvs.train.batching import Batch
 from toolenvs.train.forward import ForwardSettings, computing, inside, layout_of
 from toolenvs.train.rows import Rows, lay_out
 
 _FLOAT32_BYTES = 4
-_checked: "weakref.WeakSet[nn.Module]" = weakref.WeakSet()
-"""Models whose logits are known to be their output layer's."""
+_plain: "weakref.WeakKeyDictionary[nn.Module, bool]" = weakref.WeakKeyDictionary()
+"""Whether a model's logits are what its output layer makes of hidden states, and nothing comes after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,11 @@ def score(
     bound = max(1, int(settings.max_logits_mib * 2**20 / width_bytes)) if settings.max_logits_mib else 0  # tokens
     kept = len(targets) if layout == "row" else height * (width - rows.first)
     with computing(model):
+        # Where there are several processes, all look at once: a sharded network is run by all of them in step.
+        if bound and (kept > bound or ranks.size() > 1):
+            _look_at_output_layer(model, batch.ids)
         if bound and kept > bound:
-            _check_output_layer(model, batch.ids)
+            _check_output_layer(model)
             said = inside(model, lambda: _in_parts(model, rows, targets, bound, temperature, entropy_gradient))
         else:
             said = _spoken(_logits(model, rows, layout == "row"), targets, temperature, entropy_gradient)
@@ -124,13 +128,9 @@ def _scatter(values: Tensor, predicts: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def _check_output_layer(model: Any, ids: Tensor) -> None:
-    """Whether logits are what the output layer makes of hidden states, and nothing comes after it, such as a cap.
-
-    Raises:
-        ConfigError: something does.
-    """
-    if model in _checked:
+def _look_at_output_layer(model: Any, ids: Tensor) -> None:
+    """Fill in `_plain`, by two passes over two tokens."""
+    if model in _plain:
         return
     inputs = {"input_ids": ids[:1, :2], "use_cache": False}
 
@@ -139,9 +139,17 @@ def _check_output_layer(model: Any, ids: Tensor) -> None:
         return made
 
     said, made = model(**inputs).logits, inside(model, made_here)
-    if not torch.allclose(said, made, rtol=1e-6, atol=1e-6):
+    _plain[model] = torch.allclose(said, made, rtol=1e-6, atol=1e-6)
+
+
+def _check_output_layer(model: Any) -> None:
+    """Whether logits can be made in parts.
+
+    Raises:
+        ConfigError: something comes after the output layer, such as a cap.
+    """
+    if not _plain[model]:
         raise ConfigError(
             f"max_logits_mib: the logits of {type(model).__name__} are not its output layer's alone (a cap, a scale), "
             "so they cannot be made in parts; set it to 0, and micro_batch_tokens lower where memory runs out"
         )
-    _checked.add(model)

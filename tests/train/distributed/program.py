@@ -34,6 +34,7 @@ FORMS = {
     "in small pieces": {"micro_batch_tokens": 1, "mini_batches": 1},
     "by sequence": {"aggregation": "seq-mean-token-mean", "micro_batch_tokens": 30, "mini_batches": 3},
     "packed, in parts": {"packing": "packed", "max_logits_mib": 1e-9, "micro_batch_tokens": 40},
+    "one long sequence in parts": {"micro_batch_tokens": 1, "mini_batches": 1, "max_logits_mib": 0.03},
     "recomputed": {"gradient_checkpointing": True, "entropy_coef": 0.1, "lm_coef": 0.1, "max_logits_mib": 0.01},
     "divergence": {"kl_coef": 0.3, "recompute_logprobs": True, "correction_reject": "floor"},
     "m2po": {"policy_loss": "m2po", "m2_limit": 0.01, "clip_low": 0.0, "clip_high": 0.0},
