@@ -82,6 +82,18 @@ def test_several_pages_fit_a_narrow_terminal(run, script: str, monkeypatch: pyte
     assert _row(result.output, "ReTool-v0") == "1.000 0.207 to 1.000 1.00 0.00 1"
 
 
+def test_a_comparison_fits_a_narrow_terminal(run, script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    pages = ("ReTool-v0", "DeepRetrievalLiterature-v0")
+    for agent in (f"{script}:solver", "no-tool"):
+        out = tmp_path / agent[-4:]
+        assert run("eval", *pages, "--agent", agent, "--tasks", 2, "--out", out).exit_code == 0
+    result = run("compare", tmp_path / "lver", tmp_path / "tool")
+    assert result.exit_code == 0, result.output
+    assert _row(result.output, "ReTool-v0") == "2 1.000 0.000 -1.000 -1.000 to -1.000 1"
+    assert "…" not in result.output, "no figure is cut"
+
+
 def test_the_agents_own_failures_are_told_and_count(run, script: str) -> None:
     for agent, fault in (
         ("fault", 'it raised KeyError: "a bug of the script\'s own" (acting_script.py, line'),

@@ -12,6 +12,12 @@ from rich.table import Table
 from toolenvs.errors import ConfigError
 from toolenvs.evaluation import Comparison
 from toolenvs.evaluation import compare as run_comparison
+from toolenvs.evaluation.compare import Row
+
+_WIDE = 140
+"""Characters of a line that all columns fit in."""
+_DETAILS = ("B better", "A better", "p", "test")
+"""Columns that a narrower terminal does without; `--json` has them."""
 
 
 def compare(
@@ -30,26 +36,34 @@ def compare(
             json_.write_text(json.dumps(asdict(found), indent=2) + "\n", encoding="utf-8")
         except OSError as error:
             raise ConfigError(f"--json {json_} cannot be written: {error}") from error
-    Console(highlight=False).print(_table(found))
+    shown = Console(highlight=False)
+    shown.print(_table(found, shown.width))
 
 
-def _table(found: Comparison) -> Table:
-    columns = ("page", "tasks", "A", "B", "B - A", "95 %", "B better", "A better", "p", "p, Holm", "test")
-    table = Table(*columns, title=f"A: {found.a}\nB: {found.b}", title_justify="left")
-    for row in found.rows:
-        low, high = row.difference_95
-        left_out = f" ({row.left_out} left out)" if row.left_out else ""
-        table.add_row(
-            row.page,
-            f"{row.tasks}{left_out}",
-            f"{row.a:.3f}",
-            f"{row.b:.3f}",
-            f"{row.difference:+.3f}",
-            f"{low:+.3f} to {high:+.3f}",
-            str(row.better),
-            str(row.worse),
-            f"{row.p:.3g}",
-            f"{row.p_holm:.3g}",
-            row.test,
-        )
+def _table(found: Comparison, width: int) -> Table:
+    table = Table(title=f"A: {found.a}\nB: {found.b}", title_justify="left")
+    made = [_cells(row) for row in found.rows]
+    kept = [name for name in made[0] if width >= _WIDE or name not in _DETAILS]
+    for name in kept:  # a figure is shown whole or not at all; a page's name may take two lines
+        table.add_column(name, no_wrap=name not in ("page", "tasks"), overflow="fold")
+    for cells in made:
+        table.add_row(*(cells[name] for name in kept))
     return table
+
+
+def _cells(row: Row) -> dict[str, str]:
+    """A row of the table, by the names of its columns."""
+    low, high = row.difference_95
+    return {
+        "page": row.page,
+        "tasks": f"{row.tasks} ({row.left_out} left out)" if row.left_out else str(row.tasks),
+        "A": f"{row.a:.3f}",
+        "B": f"{row.b:.3f}",
+        "B - A": f"{row.difference:+.3f}",
+        "95 %": f"{low:+.3f} to {high:+.3f}",
+        "B better": str(row.better),
+        "A better": str(row.worse),
+        "p": f"{row.p:.3g}",
+        "p, Holm": f"{row.p_holm:.3g}",
+        "test": row.test,
+    }
