@@ -170,6 +170,58 @@ def test_so_is_a_reward_that_is_no_number(reward: float) -> None:
         call(opened(kwargs={"reward": reward}), "go on")
 
 
+def deep() -> Any:
+    nested: Any = 1
+    for _ in range(5000):
+        nested = {"a": nested}
+    return nested
+
+
+@pytest.mark.parametrize(
+    "stepped",
+    [
+        None,
+        (1, 0.0, True),
+        (1, None, False, False, {}),
+        (1, np.array([1, 2]), False, False, {}),
+        (1, 10**400, False, False, {}),
+        (1, 0.0, np.array([True, False]), False, {}),
+        (1, 0.0, False, False, None),
+        (1, 0.0, False, False, [1]),
+        (1, 0.0, True, False, {"success": 10**400}),
+        (10**5000, 0.0, False, False, {}),
+        (deep(), 0.0, False, False, {}),
+    ],
+    ids=lambda stepped: f"{type(stepped).__name__}",
+)
+@pytest.mark.parametrize("threaded", [False, True])
+def test_so_is_a_step_that_is_none(stepped: Any, threaded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = opened(threaded=threaded)
+    monkeypatch.setattr(session.game.env, "step", lambda action: stepped)
+    with pytest.raises(InfrastructureError):
+        call(session, "go on")
+
+
+@pytest.mark.parametrize("begun", [None, "a state", (1,), (1, {}, 2)])
+def test_so_is_a_beginning_that_is_none(begun: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Counter, "reset", lambda self, **given: begun)
+    with pytest.raises(InfrastructureError, match=r"reset\(\) gave"):
+        opened()
+
+
+def test_an_environment_that_ends_the_process_ends_its_episode_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    def leave(*_: Any, **__: Any) -> None:
+        raise SystemExit(3)
+
+    session = opened()
+    monkeypatch.setattr(session.game.env, "step", leave)
+    with pytest.raises(InfrastructureError, match="SystemExit: 3"):
+        call(session, "go on")
+    monkeypatch.setattr(Counter, "__init__", leave)
+    with pytest.raises(InfrastructureError, match="SystemExit: 3"):
+        opened()
+
+
 def test_an_exception_is_a_fault_too_and_a_refused_action_is_told() -> None:
     with pytest.raises(InfrastructureError, match=r"step\(1\) raised KeyError"):
         call(opened(kwargs={"raises": KeyError("x")}), "go on || go on")

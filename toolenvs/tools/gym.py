@@ -194,7 +194,7 @@ class Game:
             raise TaskError(f"task {task.id!r}: {options.env} cannot be made with {given}: {error}") from error
         except ToolenvsError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise InfrastructureError(f"{options.env}: it was not made: {type(error).__name__}: {error}") from error
         if not isinstance(self.env.action_space, Discrete | Text):
             self.env.close()
@@ -209,7 +209,11 @@ class Game:
         """What they paid."""
         self.over = False
         """Whether the environment has ended the episode."""
-        self.state = self._text(self._run("reset", seed=seed)[0])
+        begun = self._run("reset", seed=seed)
+        if not isinstance(begun, tuple) or len(begun) != 2:
+            told = type(begun).__name__
+            raise InfrastructureError(f"{options.env}: reset() gave {told}, not an observation and its info")
+        self.state = self._text(begun[0])
 
     @property
     def names(self) -> dict[str, Any]:
@@ -248,15 +252,20 @@ class Game:
             ToolError: the environment takes no such action now.
             InfrastructureError: it failed.
         """
-        observation, reward, terminated, truncated, info = self._run("step", action)
-        reward = float(reward)
+        stepped = self._run("step", action)
+        try:
+            observation, reward, terminated, truncated, info = stepped
+            reward, terminated, truncated = float(reward), bool(terminated), bool(truncated)
+            info = {**info}
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InfrastructureError(f"{self.options.env}: step({action!r:.80}) gave no step: {error}") from error
         if not math.isfinite(reward):
             raise InfrastructureError(f"{self.options.env}: step({action!r}) paid {reward}")
         self.done += 1
         self.total += reward
-        self.over = bool(terminated or truncated)
+        self.over = terminated or truncated
         self.state = self._text(observation)
-        return reward, bool(truncated and not terminated), info
+        return reward, truncated and not terminated, info
 
     def score(self, info: Mapping[str, Any]) -> float | None:
         """How far the task is solved, 0 to 1; None where nothing says.
@@ -268,7 +277,7 @@ class Game:
         keys = (options.success,) if options.success else ("success", "is_success")
         value = next((info[key] for key in keys if info.get(key) is not None), None)
         if value is not None:
-            if not isinstance(value, bool | int | float | np.bool_ | np.number) or not 0 <= float(value) <= 1:
+            if not isinstance(value, bool | int | float | np.bool_ | np.number) or not 0 <= value <= 1:
                 raise InfrastructureError(
                     f"{options.env}: success is {value!r:.80}, not true, false or a number of 0 to 1"
                 )
@@ -302,7 +311,7 @@ class Game:
             raise ToolError(str(error)) from error
         except ToolenvsError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # which ends its episode, and not this process
             given = ", ".join([*map(repr, args), *(f"{key}={value!r}" for key, value in kwargs.items())])
             told = f"{type(error).__name__}: {error}"
             raise InfrastructureError(f"{self.options.env}: {method}({given:.80}) raised {told}") from error
@@ -310,7 +319,11 @@ class Game:
     def _text(self, observation: Any) -> str:
         how = self.options.render
         if how == "observation":
-            return _written(observation)
+            try:
+                return _written(observation)
+            except Exception as error:  # an object of the environment's may raise what it likes
+                told = f"{type(error).__name__}: {error}"
+                raise InfrastructureError(f"{self.options.env}: its observation cannot be written: {told}") from error
         if how == "ansi":
             drawn = self._run("render")
         else:
