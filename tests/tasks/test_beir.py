@@ -154,3 +154,10 @@ def test_a_packed_file_is_read_by_split_and_told_when_cut(tmp_path: Path) -> Non
     (tmp_path / "train.jsonl.gz").write_bytes(b"no gzip")
     with pytest.raises(TaskError, match="cannot be unpacked after row 0"):
         tasks.load(tmp_path)
+
+
+def test_a_split_names_no_file_elsewhere(folder: Path) -> None:
+    (folder.parent / "secret.tsv").write_text("query-id\tcorpus-id\tscore\n", "utf-8")
+    for split in ("../../secret", str(folder.parent / "secret"), "../qrels/test"):
+        with pytest.raises(TaskError, match="no file for split"):
+            tasks.load(str(folder), split=split)

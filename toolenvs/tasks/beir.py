@@ -31,9 +31,9 @@ def read_beir(folder: Path, split: str) -> Iterator[LocatedRow]:
         TaskError: there is no such split, a line cannot be read, a passage has two grades, or a query is missing.
     """
     names = [split, _SPELLINGS.get(split, split)]
-    path = next((path for name in names if (path := folder / "qrels" / f"{name}.tsv").is_file()), None)
+    there = {path.stem: path for path in sorted((folder / "qrels").glob("*.tsv"))}  # and no path to elsewhere
+    path = next((there[name] for name in names if name in there), None)
     if path is None:
-        there = [path.stem for path in sorted((folder / "qrels").glob("*.tsv"))]
         raise TaskError(f"{folder / 'qrels'}: no file for split {split!r}; {did_you_mean(split, there)}")
     grades = _grades(path)
     queries = _queries(folder)
