@@ -86,7 +86,10 @@ def _value(kind: Any, value: Any, where: str) -> Any:
     if dataclasses.is_dataclass(kind):
         return value if isinstance(value, kind) else read(kind, value, where)  # type: ignore[arg-type]
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise PageError(f"{where}: the number is too large") from None
     if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
         raise PageError(f"{where}: {_NAMES.get(kind, str(kind))} is needed, not {value!r}")
     return value

@@ -52,6 +52,20 @@ def test_by_hand_over_http(served: Any) -> None:
     assert client.send("POST", "/v1/heartbeat", {"sessions": [other]}).json() == {"gone": [other]}
 
 
+def test_web_pages_are_refused_over_http_too(served: Any) -> None:
+    """One whose name was rebound to this address is of one origin with it, and may send what it likes."""
+    client, key = Client(served.url), secrets.token_hex(16)
+    for method, path in (("PUT", f"/v1/sessions/{key}"), ("POST", "/v1/describe"), ("DELETE", f"/v1/sessions/{key}")):
+        refused = client.send(method, path, BEGIN, headers={"Origin": "http://evil.example"})
+        assert (refused.status_code, "Origin" in refused.json()["detail"]) == (403, True)
+
+
+def test_a_number_that_is_too_large_is_the_clients_fault(served: Any) -> None:
+    overrides = {"reward.outcome.correct": 10**400}
+    told = Client(served.url).send("POST", "/v1/describe", {"page": "ReTool-v0", "overrides": overrides})
+    assert (told.status_code, told.json()["detail"]["error"]) == (422, "PageError")
+
+
 def test_health_and_metrics(served: Any) -> None:
     health = Client(served.url).send("GET", "/health").json()
     assert (health["status"], health["server"], health["tokenizer"]) == ("ok", "toolenvs", None)

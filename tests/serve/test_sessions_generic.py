@@ -186,3 +186,12 @@ async def test_a_thing_that_cannot_be_closed_does_not_stop_the_rest() -> None:
     await live.create(key(), lambda: made(things))
     await live.aclose()
     assert things[0].closed == 1
+
+
+async def test_what_is_no_id_is_ended_already_and_not_kept() -> None:
+    live, one = sessions(), key()
+    for wrong in ("x" * 1_000_000, one.upper() + "Z", "", one + "\n"):
+        await live.end(wrong)
+    assert not live._ended
+    await live.end(one)
+    assert list(live._ended) == [one]

@@ -170,6 +170,8 @@ class Sessions(Generic[T]):
 
     async def end(self, key: str) -> None:
         """End a session and what runs in it; one that is not there is ended already."""
+        if not _ID.fullmatch(key):  # of no session, and as long as a client likes
+            return
         self._ended.append(key)
         live = self._live.pop(key, None)
         if live is not None:

@@ -96,3 +96,10 @@ assert "this" not in sys.modules
 """
     told = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False)
     assert (told.returncode, told.stdout) == (0, ""), told.stderr
+
+
+@pytest.mark.parametrize("key", ["budget" + ".a" * 5_000, "budget." + "a" * 1_000_000, "a" * 1_000_000])
+def test_a_key_is_no_longer_than_keys_are(key: str) -> None:
+    with pytest.raises(PageError, match=r"is longer than any key") as raised:
+        allowed.check("ReTool-v0", {key: 1}, ALLOWED)
+    assert len(str(raised.value)) < 200

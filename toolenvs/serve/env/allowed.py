@@ -16,6 +16,7 @@ from toolenvs.errors import PageError
 
 _ABSENT = object()
 MAX_OVERRIDES = 64
+_MAX_KEY_CHARS = 256
 
 
 def check(page: str | Path, overrides: Mapping[str, Any], allow: Sequence[str]) -> None:
@@ -30,6 +31,8 @@ def check(page: str | Path, overrides: Mapping[str, Any], allow: Sequence[str]) 
         raise PageError(f"{len(overrides)} overrides are more than the {MAX_OVERRIDES} that this server takes")
     before = dict(_leaves(pages.load(page)))
     for key, value in overrides.items():
+        if len(key) > _MAX_KEY_CHARS:
+            raise PageError(f"the key {key[:40]!r}... is longer than any key of a page")
         after = dict(_leaves(pages.load(page, {key: value})))
         for path in before.keys() | after.keys():
             old, new = before.get(path, _ABSENT), after.get(path, _ABSENT)

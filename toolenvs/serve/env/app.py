@@ -78,6 +78,7 @@ class _Server:
 
     def _over_http(self, name: str, path: str) -> Handler:
         async def handle(request: Request) -> Response:
+            _refuse_web_pages(request)
             if request.method in ("GET", "DELETE"):
                 body: object = dict(request.query_params)
             else:
@@ -91,8 +92,7 @@ class _Server:
     async def _over_socket(self, socket: WebSocket) -> None:
         """Requests as messages: `{"id", "operation", "session", "body"}`; answers: `{"id", "status", "body"}`."""
         try:
-            if "origin" in socket.headers:  # browsers name it, and would let any web page in
-                raise Refused(403, "a WebSocket is not opened for web pages here")
+            _refuse_web_pages(socket)
             self._guard.check(socket)
         except Refused as refused:
             await socket.send_denial_response(refused.answer())
@@ -186,3 +186,13 @@ class _Server:
 
 def _client(connection: Any) -> str:
     return connection.client.host if connection.client else "an unnamed client"
+
+
+def _refuse_web_pages(connection: Request | WebSocket) -> None:
+    """Browsers name where a request comes from, and would let any web page in, by a name that it had rebound.
+
+    Raises:
+        Refused: 403, one of them asks.
+    """
+    if "origin" in connection.headers:
+        raise Refused(403, "web pages are not served here: send no Origin")
