@@ -251,3 +251,14 @@ async def test_lines_are_plain_json(agent: Any, tmp_path: Path) -> None:
         "episode", "env", "task", "turn", "text", "messages", "stop", "tools", "last_result", "reading",
         "max_new_tokens", "seed",
     }  # fmt: skip
+
+
+async def test_counts_beyond_belief_are_none(agent: Any) -> None:
+    line = agent('tell({"text": "\\\\boxed{1}", "prompt_tokens": 10**400, "completion_tokens": -1})')
+    (trajectory,) = await _play(line)
+    assert (trajectory.prompt_tokens, trajectory.completion_tokens) == (None, None)
+
+
+async def test_what_it_says_of_infrastructure_can_be_written_anywhere(agent: Any) -> None:
+    (trajectory,) = await _play(agent('tell({"infrastructure": chr(0xD800) + "down"})'))
+    assert (trajectory.ending, trajectory.fault) == ("infrastructure", "the agent says: ?down")

@@ -38,6 +38,8 @@ _SHOWN_BYTES = 1 << 16
 _SHOWN_CHARS = 200
 _OUTSIDE = (signal.SIGKILL, signal.SIGTERM)
 _LAST_WORDS_S = 5.0
+_MOST_TOKENS = 1 << 40
+"""Of a count that is believed; it is summed, and multiplied with prices."""
 
 
 class Command:
@@ -116,7 +118,8 @@ class Within:
         line = describe(self._blueprint, request) | {"text": request.text, "messages": request.messages}
         answer = await self._command.ask(request.key, line)
         if isinstance(answer.get("infrastructure"), str):
-            raise EngineError(f"the agent says: {answer['infrastructure'][:_SHOWN_CHARS]}")
+            why = answer["infrastructure"][:_SHOWN_CHARS].encode("utf-8", "replace").decode()  # no lone surrogates
+            raise EngineError(f"the agent says: {why}")
         if "text" not in answer:
             raise AgentError(f'its line has no "text": {json.dumps(answer)[:_SHOWN_CHARS]}')
         for name in ("episode", "turn"):
@@ -310,4 +313,4 @@ def _shown(line: bytes) -> str:
 
 
 def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS else None
