@@ -1,5 +1,7 @@
 """The selector and the replay as a run uses them."""
 
+from dataclasses import replace
+
 import pytest
 
 from toolenvs.errors import ConfigError
@@ -58,6 +60,17 @@ def test_a_reference_set_is_rolled_out_apart_with_its_own_seed(tasks):
     assert [options["n"] for _, options in asked] == [5, 5]
     assert [options["progress"] for _, options in asked] == [0.1, 0.2]
     assert asked[0][1]["seed"] != asked[1][1]["seed"]
+
+
+def test_what_was_helped_is_no_outcome_and_nothing_to_remember(tasks):
+    run = experience(tasks, selector="hard_focus", replay="dots")
+    told = []
+    run._selector.observe = told.append
+    run._replay.observe = told.append
+    run.observers.append(told.append)
+    alone = trajectory("t0", 0.0)
+    run.observe([alone, replace(trajectory("t0", 1.0), guidance="hint"), replace(alone, guidance="prefix")])
+    assert told == [{"t0": [0.0]}, [alone], [alone]]
 
 
 def test_whoever_observes_is_told_of_all_episodes(tasks):

@@ -67,7 +67,7 @@ class Experience:
         self._batch = 0
         self._told: dict[str, float] = {}
         self.observers: list[Callable[[Sequence[Trajectory]], None]] = []
-        """Who else is told of the episodes that are rolled out."""
+        """Who else is told of the episodes that were rolled out without help."""
 
     def begin(self, step: int, prompts: int) -> int:
         """How many groups of this step are rolled out anew.
@@ -97,7 +97,11 @@ class Experience:
         return [*map(self._tasks.find, again), *(self._tasks[index] for index in chosen)]
 
     def observe(self, episodes: Sequence[Trajectory]) -> None:
-        """Remember what became of the tasks that were rolled out."""
+        """Remember what became of the tasks that were rolled out, but for episodes that were helped (`guidance`).
+
+        Help says nothing of what the policy can do alone, and a memory would mix prompts with and without it.
+        """
+        episodes = [episode for episode in episodes if not episode.guidance]
         self._selector.observe(outcomes(episodes))
         if self._replay is not None:
             self._replay.observe(episodes)

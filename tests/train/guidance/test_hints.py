@@ -85,6 +85,17 @@ def helped(host, kind, solutions, rollout=None, **options):
     return guidance, tasks, engine, run
 
 
+@pytest.mark.parametrize("asked", [{"replay": "dots"}, {"relift": True}])
+def test_help_for_every_task_leaves_nothing_to_remember_and_is_refused(host, asked):
+    run = host(Echo(), **asked)
+    rollout = independent.Rollout(run, independent.Options())
+    for kind, options in (("questa", {}), ("prefix_rl", {"prefixed": 1.0})):
+        with pytest.raises(ConfigError, match=f"{next(iter(asked))}: guidance '{kind}' helps with every task"):
+            guided(kind, options, run, rollout)
+    guided("prefix_rl", {"prefixed": 0.5}, run, rollout)
+    guided("guide", {}, run, rollout)
+
+
 def test_questa_shows_a_hint_to_every_task_that_has_a_solution(host):
     guidance, tasks, engine, _ = helped(host, "questa", {0, 2})
     episodes = guidance.collect(tasks, n=3, seed=0, progress=0.5)

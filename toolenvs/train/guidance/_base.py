@@ -3,7 +3,22 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from toolenvs.errors import ConfigError
 from toolenvs.train.rollouts.base import Host, Rollout
+
+
+def refuse_memory(run: Host, name: str) -> None:
+    """For guidance that helps every task: `Experience` remembers nothing of what was helped.
+
+    Raises:
+        ConfigError: the run has a replay or ReLIFT, which would wait for episodes without help.
+    """
+    asked = [key for key in ("replay", "relift") if getattr(run.settings, key, None)]
+    if asked:
+        raise ConfigError(
+            f"{' and '.join(asked)}: guidance {name!r} helps with every task here, and what was helped is neither "
+            f"remembered nor imitated, so nothing would ever be; leave {' and '.join(asked)} out, or the guidance"
+        )
 
 
 class Guided(Rollout):

@@ -22,7 +22,7 @@ from toolenvs.errors import ConfigError
 from toolenvs.rollout import Trajectory
 from toolenvs.rollout.agent import Request
 from toolenvs.tasks.task import Task
-from toolenvs.train.guidance._base import Guided
+from toolenvs.train.guidance._base import Guided, refuse_memory
 from toolenvs.train.guidance.solutions import Solution, open_solutions
 from toolenvs.train.rollouts.base import Host, Rollout
 
@@ -58,7 +58,8 @@ class Guidance(Guided):
         options: how prefixes are made.
 
     Raises:
-        ConfigError: the rollout has beginnings of its own, or the environment no tokenizer.
+        ConfigError: the rollout has beginnings of its own, the environment has no tokenizer, or every prompt gets a
+            prefix in a run with a replay or ReLIFT.
     """
 
     def __init__(self, run: Host, rollout: Rollout, options: Options) -> None:
@@ -67,6 +68,8 @@ class Guidance(Guided):
             raise ConfigError("guidance 'prefix_rl' needs a rollout that takes prefixes: independent or tree")
         if run.env.codec is None:
             raise ConfigError("guidance needs an environment with a tokenizer")
+        if options.prefixed == 1:
+            refuse_memory(run, "prefix_rl")
         self._codec = run.env.codec
         self._options = options
         self._solutions = open_solutions(options.solutions, run)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from toolenvs.agents.prefilled import Prefill
 from toolenvs.rollout import Trajectory
 from toolenvs.tasks.task import Task
-from toolenvs.train.guidance._base import Guided
+from toolenvs.train.guidance._base import Guided, refuse_memory
 from toolenvs.train.guidance._hints import HintOptions
 from toolenvs.train.guidance.solutions import open_solutions
 from toolenvs.train.rollouts.base import Host, Rollout
@@ -31,10 +31,14 @@ class Guidance(Guided):
         run: whose tasks they are.
         rollout: makes the episodes.
         options: how hints are made.
+
+    Raises:
+        ConfigError: the run has a replay or ReLIFT.
     """
 
     def __init__(self, run: Host, rollout: Rollout, options: Options) -> None:
         super().__init__(run, rollout)
+        refuse_memory(run, "questa")
         self._options = options
         self._solutions = open_solutions(options.solutions, run)
 
