@@ -44,6 +44,16 @@ def test_tasks_of_equal_rate_are_left_by_chance_and_unseen_ones_before_solved_on
     assert all(left[index] > 5 for index in (0, 1, 2, 4, 5))
 
 
+def test_who_is_left_of_equals_has_nothing_to_do_with_who_came_first(make_tasks):
+    first = 0
+    for seed in range(40):
+        selector = open_selector("hard_focus", make_tasks(12), seed, {"keep": 0.5, "min_tasks": 1})
+        taken = selector.take(12, 0.0)
+        selector.observe({f"t{index}": [0.0] for index in taken})
+        first += len(set(taken[:6]) & set(selector.take(6, 0.0)))
+    assert 0.35 < first / (6 * 40) < 0.65
+
+
 def test_the_newest_rate_counts(make_tasks):
     selector = open_selector("hard_focus", make_tasks(4), 0, {"keep": 0.5, "min_tasks": 1, "passes": 2})
     selector.take(4, 0.0)

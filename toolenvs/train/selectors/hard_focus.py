@@ -69,7 +69,8 @@ class Selector(base.Selector):
     def _cut(self) -> None:
         """Leave the hardest, those of equal rate by chance."""
         count = max(math.ceil(self._options.keep * len(self._left)), min(self._options.min_tasks, len(self._left)))
-        order = np.random.default_rng([self._seed, self._cuts]).permutation(len(self._left))
+        # The last number keeps this draw apart from those of the shuffles.
+        order = np.random.default_rng([self._seed, self._cuts, 0, 1]).permutation(len(self._left))
         ranked = sorted((self._left[place] for place in order), key=lambda index: self._rates.get(index, 0.0))
         self._left = sorted(ranked[:count])
         self._cuts += 1
