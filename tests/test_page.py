@@ -132,3 +132,9 @@ def test_a_byte_order_mark_is_no_part_of_a_page(tmp_path: Path) -> None:
 def test_names_that_can_name_nothing(name: str) -> None:
     with pytest.raises(PageError, match="names no module; say a name or 'some.module:attribute'"):
         toolenvs.load("ReTool-v0", judge={"name": name})
+
+
+def test_a_module_of_ones_own_that_is_not_there_is_told_as_such() -> None:
+    told = "there is no module 'closenes' in the current folder or among the installed ones"
+    with pytest.raises(PageError, match=told):
+        toolenvs.load("ReTool-v0", judge={"name": "closenes:Judge"})

@@ -51,6 +51,10 @@ def find(package: str, name: str, attribute: str, where: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise  # the module is there, and something that it imports is not
+        if ":" in name:
+            raise PageError(
+                f"{where}: {name!r}: there is no module {module!r} in the current folder or among the installed ones"
+            ) from None
         hint = did_you_mean(name, names(package, attribute))
         raise PageError(f"{where}: there is no {name!r} in {package}; {hint}") from None
     except AttributeError:

@@ -32,6 +32,13 @@ def test_a_trainer_keeps_trajectories_in_a_folder(run, folder: Path) -> None:
     assert "3 episodes, " in run("view", folder, "--out", folder / "view.html").output
 
 
+def test_a_run_that_kept_no_episodes_is_told_how_it_would(run, folder: Path) -> None:
+    (folder / "trajectories.jsonl").unlink()
+    result = run("view", folder, "--out", folder / "view.html")
+    assert (result.exit_code, "0 episodes, " in result.output) == (0, True)
+    assert "give `--trajectories_every 1` when it trains" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -50,3 +50,4 @@ def test_a_tutorial_holds(path: Path, tmp_path: Path) -> None:
         command = [sys.executable, "-c", content] if kind == "python" else ["bash", "-e", "-c", content]
         told = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert told.returncode == 0, f"{content}\n{told.stdout}\n{told.stderr}"
+        assert ": 0 episodes" not in told.stdout, f"what it shows is empty: {content}\n{told.stdout}"

@@ -38,6 +38,12 @@ def view(
         raise ConfigError(f"{title} cannot be read, or --out {out} not be written: {error}") from error
     note = "" if embedded == total else f" of {total}; --limit embeds more"
     typer.echo(f"{out}: {embedded} episodes{note}, {out.stat().st_size / 1e6:.2f} MB")
+    if not total:
+        typer.echo(
+            f"toolenvs: {title} holds no episodes; a training run keeps those of every trajectories_every-th step:"
+            " give `--trajectories_every 1` when it trains",
+            err=True,
+        )
 
 
 def _labels(paths: list[Path]) -> list[str]:
