@@ -17,7 +17,10 @@ from toolenvs.train.losses import Denominator, aggregate
 from toolenvs.train.policy_losses import policy_loss
 from toolenvs.train.scoring import score
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning", "ignore::DeprecationWarning")
+pytestmark = [
+    pytest.mark.heavy,
+    pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning", "ignore::DeprecationWarning"),
+]
 LENGTH = 16
 """max_completion_length, which Dr. GRPO divides by."""
 FORMS = {
