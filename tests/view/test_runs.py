@@ -129,3 +129,22 @@ async def test_what_was_forgotten_is_marked(tmp_path: Path) -> None:
         assert await one.texts(".transcript .forgotten") == ["a long page"]
         assert "later read as: a page" in await one.page.locator(".transcript .forgotten").get_attribute("title")
         assert "forgotten" in await one.texts(".legend span")
+
+
+async def test_a_curve_may_have_more_points_than_a_call_takes_arguments(tmp_path: Path) -> None:
+    lines = [{"step": step, "success": step % 7 / 7} for step in range(150_000)]
+    view.write(tmp_path / "out.html", [view.Run(label="long", episodes=(), metrics=lines)])
+    async with chromium(tmp_path / "out.html") as one:
+        await one.until("document.querySelectorAll('#curves polyline').length === 1")
+
+
+async def test_large_values_that_hardly_differ_have_ticks(tmp_path: Path) -> None:
+    """A step between two ticks may be smaller than what the next number of that size differs by."""
+    lines = [
+        {"step": step, "reward": 1.7e18 + 256 * step, "success": 10.0**300 * (-1) ** step, "kl": 5e-324 * step}
+        for step in range(2)
+    ]
+    view.write(tmp_path / "out.html", [view.Run(label="large", episodes=(), metrics=lines)])
+    async with chromium(tmp_path / "out.html") as one:
+        await one.until("document.querySelectorAll('#curves polyline').length === 3")
+        assert 1 <= await one.page.locator("#curves figure:nth-of-type(2) .rule").count() <= 10

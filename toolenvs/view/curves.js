@@ -24,14 +24,20 @@ function linesOf(name) {
   });
 }
 
+// The least and the greatest; a call takes only so many arguments.
+const bounds = values => values.reduce(([least, most], value) => [Math.min(least, value), Math.max(most, value)], [Infinity, -Infinity]);
+
 // Three or so round numbers between two bounds.
 function ticks(low, high) {
   const span = high - low || Math.abs(high) || 1;
   const size = 10 ** Math.floor(Math.log10(span / 3));
   const step = [1, 2, 5, 10].map(times => times * size).find(one => span / one <= 4);
-  const found = [];
-  for (let value = Math.ceil(low / step) * step; value <= high + step / 1e6; value += step) found.push(value);
-  return found;
+  const found = new Set(); // counted, since a step may be too small to change a large value
+  for (let place = 0, first = Math.ceil(low / step); place <= 8; place++) {
+    const value = (first + place) * step;
+    if (value <= high + step / 1e6) found.add(value);
+  }
+  return [...found];
 }
 
 const short = value => (value !== 0 && (Math.abs(value) < 0.001 || Math.abs(value) >= 1e5) ? value.toExponential(1) : number(value, 4));
@@ -39,8 +45,7 @@ const short = value => (value !== 0 && (Math.abs(value) < 0.001 || Math.abs(valu
 function panel(name) {
   const lines = linesOf(name);
   const all = lines.flatMap(({ points }) => points);
-  const [left, right] = [Math.min(...all.map(([x]) => x)), Math.max(...all.map(([x]) => x))];
-  const [low, high] = [Math.min(...all.map(([, y]) => y)), Math.max(...all.map(([, y]) => y))];
+  const [[left, right], [low, high]] = [0, 1].map(axis => bounds(all.map(point => point[axis])));
   const x = value => SIZE.left + ((value - left) / (right - left || 1)) * (SIZE.width - SIZE.left - SIZE.right);
   const y = value => SIZE.height - SIZE.bottom - ((value - low) / (high - low || 1)) * (SIZE.height - SIZE.top - SIZE.bottom);
   const drawing = svg("svg", { viewBox: `0 0 ${SIZE.width} ${SIZE.height}`, role: "img", "aria-label": `${name} over steps` });
