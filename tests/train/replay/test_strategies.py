@@ -71,6 +71,17 @@ def test_repo_replays_a_task_that_came_often_enough_beside_its_fresh_group(name,
     assert [sequence.episode for sequence in made] == list(range(3, 3 + len(made)))
 
 
+@pytest.mark.parametrize("name", ["repo_all", "exgrpo"])
+def test_a_task_that_came_twice_in_a_step_is_replayed_once(name, episode):
+    replay = Replay(name, {} if name == "exgrpo" else {"cache": 4, "min_cached": 2}, seed=0)
+    replay.begin(1, 2)
+    replay.observe([episode("a", key="0", stem="0"), episode("a", 0.0, key="0/0", stem="0")])
+    replay.begin(2, 2)
+    made, _ = replay.sequences([[episode("a")], [episode("a", 0.0)]])
+    assert len(made) == (1 if name == "exgrpo" else 2)
+    assert len({sequence.group for sequence in made}) == 1  # no node is in two groups
+
+
 def test_dots_fills_up_with_mixed_groups_and_no_others(episode):
     replay = Replay("dots", {"share": 0.5}, seed=0)
     assert replay.begin(1, 4) == 4

@@ -48,9 +48,9 @@ class Strategy(base.Strategy):
         raise NotImplementedError
 
     def choose(self, memory: Memory, fresh: Sequence[str], prompts: int, rng: np.random.Generator) -> list[base.Again]:
-        """For every fresh group whose task has a full queue."""
+        """For every task of a fresh group that has a full queue, once where it has several groups."""
         chosen = []
-        for task in fresh:
+        for task in dict.fromkeys(fresh):
             cached = memory.episodes(task)[-self._options.cache :]
             if len(cached) >= self._options.min_cached:
                 chosen.append(base.Again(episodes=self.pick(cached, min(self._options.replays, len(cached)), rng)))

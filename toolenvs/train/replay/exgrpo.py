@@ -71,11 +71,11 @@ class Strategy(base.Strategy):
         return math.exp(-((rate - self._options.centre) ** 2) / (2 * self._options.deviation**2))
 
     def choose(self, memory: Memory, fresh: Sequence[str], prompts: int, rng: np.random.Generator) -> list[base.Again]:
-        """For every fresh group of a remembered task that is not retired."""
+        """For every remembered task that is not retired and has a fresh group, the first where it has several."""
         rates = _open_rates(memory)
         return [
-            base.Again(episodes=[min(memory.episodes(task), key=_surprisal)], joins=number)
-            for number, task in enumerate(fresh)
+            base.Again(episodes=[min(memory.episodes(task), key=_surprisal)], joins=fresh.index(task))
+            for task in dict.fromkeys(fresh)
             if task in rates
         ]
 
