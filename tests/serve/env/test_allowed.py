@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from toolenvs.assets import page_files
 from toolenvs.errors import PageError
 from toolenvs.serve.env import allowed
 from toolenvs.serve.env.settings import ALLOWED
@@ -103,3 +105,13 @@ def test_a_key_is_no_longer_than_keys_are(key: str) -> None:
     with pytest.raises(PageError, match=r"is longer than any key") as raised:
         allowed.check("ReTool-v0", {key: 1}, ALLOWED)
     assert len(str(raised.value)) < 200
+
+
+def test_a_key_with_dots_hides_nothing_behind_another(tmp_path: Path) -> None:
+    """A table "a" with the key "b", and a key "a.b" beside it, have one dotted name; both are looked at."""
+    page = page_files()["ReTool-v0"].read_text("utf-8")
+    nested = page.replace('set = "number_theory"', 'set = "number_theory"\nmore = {a = {b = "fine"}}')
+    (tmp_path / "Nested-v0.toml").write_text(nested, "utf-8")
+    for more in ({"a": {"b": "evil"}, "a.b": "fine"}, {"a.b": "evil"}):
+        with pytest.raises(PageError, match="changes tasks.more.a.b"):
+            allowed.check(tmp_path / "Nested-v0.toml", {"tasks": {"more": more}}, ALLOWED)

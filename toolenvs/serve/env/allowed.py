@@ -29,18 +29,30 @@ def check(page: str | Path, overrides: Mapping[str, Any], allow: Sequence[str]) 
         return
     if len(overrides) > MAX_OVERRIDES:
         raise PageError(f"{len(overrides)} overrides are more than the {MAX_OVERRIDES} that this server takes")
-    before = dict(_leaves(pages.load(page)))
+    before = _gathered(pages.load(page))
     for key, value in overrides.items():
         if len(key) > _MAX_KEY_CHARS:
             raise PageError(f"the key {key[:40]!r}... is longer than any key of a page")
-        after = dict(_leaves(pages.load(page, {key: value})))
+        after = _gathered(pages.load(page, {key: value}))
         for path in before.keys() | after.keys():
-            old, new = before.get(path, _ABSENT), after.get(path, _ABSENT)
-            if old is new or (old == new and type(old) is type(new)):
+            old, new = before.get(path, [_ABSENT]), after.get(path, [_ABSENT])
+            if len(old) == len(new) and all(map(_same, old, new)):
                 continue
-            if not _may(path, new, allow):
+            if not all(_may(path, each, allow) for each in new):
                 told = ", ".join(allow) or "nothing"
                 raise PageError(f"{key!r} changes {path}, which this server does not let clients set; it lets: {told}")
+
+
+def _same(old: Any, new: Any) -> bool:
+    return old is new or (old == new and type(old) is type(new))
+
+
+def _gathered(page: Any) -> dict[str, list[Any]]:
+    """The values at each dotted key: several where a key of a table holds dots itself."""
+    found: dict[str, list[Any]] = {}
+    for path, value in _leaves(page):
+        found.setdefault(path, []).append(value)
+    return found
 
 
 def _may(path: str, value: Any, allow: Sequence[str]) -> bool:
