@@ -99,14 +99,18 @@ def _uri(path: str) -> str | None:
         return f"environments/{named[1]}.md"
     if path == "README.md":
         return "index.md"
+    if (named := re.fullmatch(r"baselines/results/([\w-]+\.png)", path)) and (ROOT / path).is_file():
+        return f"guides/{named[1]}"
     if path.startswith("docs/") and (ROOT / path).is_file():
         return path.removeprefix("docs/")
     return None
 
 
-def _generated() -> Iterator[tuple[str, str]]:
+def _generated() -> Iterator[tuple[str, str | bytes]]:
     for path, uri in READMES.items():
         yield uri, (ROOT / path).read_text("utf-8")
+    for picture in sorted((ROOT / "baselines" / "results").glob("*.png")):
+        yield f"guides/{picture.name}", picture.read_bytes()
     for path in _pages():
         yield f"environments/{path.stem}.md", environment(path)
     for room, modules in API.items():
@@ -137,14 +141,18 @@ def environment(path: Path) -> str:
     ]
     if note := paper.get("note", "").strip():
         parts.append(
-            '!!! note "What differs from it"\n'
-            + "\n".join(f"    {html.escape(line, quote=False)}" for line in note.splitlines())
+            '!!! note "What differs from it"\n' + "\n".join(f"    {_plain(line)}" for line in note.splitlines())
         )
     parts.append(f'```python\nimport gymnasium as gym\nimport toolenvs\n\nenv = gym.make("toolenvs/{name}")\n```')
     parts.append(_settings(page))
     parts += _transcripts(name)
     parts.append(f"## The page\n\nEvery key can be overridden: `gym.make(id, key=value)`.\n\n```toml\n{text}```")
     return "\n\n".join(parts) + "\n"
+
+
+def _plain(text: str) -> str:
+    """Text in which `info["a"]["b"]` is no link to a heading "b"."""
+    return html.escape(text, quote=False).replace('["', '&#91;"')
 
 
 def _settings(page: Mapping[str, Any]) -> str:

@@ -28,7 +28,7 @@ class ToolVectorEnv(VectorEnv[Texts, Sequence[str], NDArray[Any]]):
     Args:
         num_envs: number of environments.
         autoreset_mode: "NextStep", "SameStep" or "Disabled", as Gymnasium's own vector environments.
-        page: see `ToolEnv`, which also takes the other keywords.
+        **keywords: those of `ToolEnv`: `page`, and the keys of the page.
     """
 
     env_class: ClassVar[type[ToolEnv]] = ToolEnv
