@@ -66,6 +66,14 @@ def test_a_number_that_is_too_large_is_the_clients_fault(served: Any) -> None:
     assert (told.status_code, told.json()["detail"]["error"]) == (422, "PageError")
 
 
+def test_overrides_however_deep_are_the_clients_fault(served: Any) -> None:
+    client = Client(served.url)
+    for depth in range(900, 1010, 2):
+        content = '{"page": "ReTool-v0", "overrides": {"tasks": ' + '{"a":' * depth + "1" + "}" * depth + "}}"
+        headers = {"Content-Type": "application/json"}
+        assert client.send("POST", "/v1/describe", content=content, headers=headers).status_code in (400, 422), depth
+
+
 def test_health_and_metrics(served: Any) -> None:
     health = Client(served.url).send("GET", "/health").json()
     assert (health["status"], health["server"], health["tokenizer"]) == ("ok", "toolenvs", None)

@@ -76,10 +76,14 @@ class Envs:
         name = page.removeprefix("toolenvs/")
         if name not in self.pages:
             raise Refused(403, f"this server has no page {name[:80]!r}; {did_you_mean(name[:80], self.pages)}")
-        key = hashlib.sha256(json.dumps([name, overrides], sort_keys=True).encode()).hexdigest()
+        try:
+            key = hashlib.sha256(json.dumps([name, overrides], sort_keys=True).encode()).hexdigest()
+            if key not in self._envs:
+                allowed.check(self.pages[name], overrides, self._allow)
+        except RecursionError:
+            raise PageError("the overrides are nested too deeply") from None
         env = self._envs.pop(key, None)
         if env is None:
-            allowed.check(self.pages[name], overrides, self._allow)
             await self._make_room()
             env = self._envs.pop(key, None) or Env(key, asyncio.create_task(self._build(name, overrides)))
         self._envs[key] = env  # the latest used last
