@@ -60,8 +60,13 @@ def main(args: Args) -> dict[str, float]:
         raise ConfigError(f"estimator {args.estimator!r} makes no use of a critic; baselines/grpo.py is without one")
     with Run(args, "PPO") as run:
         critic = run.place(Critic(run.initial))
+        critic_mini_batches = args.critic_mini_batches or args.mini_batches
         critic_optimizers = run.optimizers_for(
-            critic, lr=args.critic_lr, muon_lr=args.critic_muon_lr, warmup_steps=args.critic_lr_warmup_steps
+            critic,
+            lr=args.critic_lr,
+            muon_lr=args.critic_muon_lr,
+            warmup_steps=args.critic_lr_warmup_steps,
+            updates=critic_mini_batches * args.critic_epochs,
         )
         run.parts |= {"critic": critic, "critic_optimizers": critic_optimizers}
         for step in run.steps():
@@ -83,7 +88,7 @@ def main(args: Args) -> dict[str, float]:
                     args,
                     clip=args.value_clip or None,
                     epochs=args.critic_epochs,
-                    mini_batches=args.critic_mini_batches or args.mini_batches,
+                    mini_batches=critic_mini_batches,
                     seed=(args.seed, step, 1),
                 )
                 if step > args.critic_warmup_steps:

@@ -223,9 +223,20 @@ class Run(contextlib.AbstractContextManager["Run"]):
         prepare(network, self.settings, self._saved)
         return shard(network).to(self.device)
 
-    def optimizers_for(self, model: Any, *, lr: float, muon_lr: float, warmup_steps: int | None = None) -> Optimizers:
-        """Optimizers of a network by the run's settings."""
+    def optimizers_for(
+        self, model: Any, *, lr: float, muon_lr: float, warmup_steps: int | None = None, updates: int | None = None
+    ) -> Optimizers:
+        """Optimizers of a network by the run's settings.
+
+        Args:
+            model: the network.
+            lr: of AdamW.
+            muon_lr: of Muon.
+            warmup_steps: updates over which they rise; None for as many as the policy's.
+            updates: of the network in one step of the run; None for as many as the policy's.
+        """
         settings = self.settings
+        updates = settings.mini_batches * settings.epochs if updates is None else updates
         return Optimizers(
             model,
             lr=lr,
@@ -233,7 +244,7 @@ class Run(contextlib.AbstractContextManager["Run"]):
             weight_decay=settings.weight_decay,
             betas=(settings.betas[0], settings.betas[1]),
             warmup_steps=settings.warmup_steps if warmup_steps is None else warmup_steps,
-            decay_steps=settings.steps * settings.mini_batches * settings.epochs if settings.decay else None,
+            decay_steps=settings.steps * updates if settings.decay else None,
             max_grad_norm=settings.max_grad_norm,
         )
 

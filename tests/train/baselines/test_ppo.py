@@ -7,6 +7,7 @@ import torch
 
 from toolenvs.errors import ConfigError
 from toolenvs.train.metrics import MetricsWriter, read_metrics, without_times
+from toolenvs.train.optim import Optimizers
 from toolenvs.train.policy import load_policy
 
 SETTINGS = {
@@ -53,6 +54,22 @@ def test_the_warm_up_trains_the_critic_alone(run, policy):
     assert all(line["value_gradient_norm"] > 0 and "gradient_norm" not in line for line in lines)
     before, after = weights(policy), weights(folder / "model")
     assert all(torch.equal(value, after[name]) for name, value in before.items())
+
+
+def test_the_critic_learns_until_the_last_of_its_own_updates(run, monkeypatch):
+    rates = {}
+    step = Optimizers.step
+
+    def watched(self):
+        norm = step(self)
+        rates.setdefault(id(self), []).append(self._optimizers[0].param_groups[0]["lr"])
+        return norm
+
+    monkeypatch.setattr(Optimizers, "step", watched)
+    run("decayed", steps=2, decay=True, mini_batches=1, critic_epochs=2, critic_mini_batches=2)
+    policy, critic = sorted(rates.values(), key=len)
+    assert policy == pytest.approx([1e-3, 1e-3 / 2])
+    assert critic == pytest.approx([3e-3 * (1 - update / 8) for update in range(8)])
 
 
 def test_a_resumed_run_gives_the_same_numbers(run, monkeypatch):
