@@ -34,6 +34,7 @@ stand there. ppo.py is the same with a critic. What each metric means stands in 
 from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 
 from toolenvs.errors import ConfigError
 from toolenvs.rollout import Trajectory
@@ -118,8 +119,9 @@ def make_batch(args: Args, run: Run, groups: filters.Groups) -> Batch:
     batch = pad(sequences_of_groups(groups) + run.experience.replayed(groups), run.device)
     if args.mask_observations:
         return batch
-    batch = expose_observations(batch)
-    return replace(batch, logprobs=run.updater.rescore(batch))
+    exposed = expose_observations(batch)
+    sampled = exposed.mask == batch.mask  # of which the engine's numbers are known, and replayed ones' too
+    return replace(exposed, logprobs=torch.where(sampled, batch.logprobs, run.updater.rescore(exposed)))
 
 
 def expose_observations(batch: Batch) -> Batch:

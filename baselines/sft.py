@@ -79,7 +79,7 @@ class Args(ForwardSettings):
     max_grad_norm: float = 1.0
     """Gradients are scaled down to this norm."""
     seed: int = 0
-    """Seed of the demonstrations, their order and the evaluation."""
+    """Seed of the demonstrations and of their order."""
     test_tasks: int = 256
     """Held-out tasks to evaluate on after the last step."""
     max_turn_tokens: int = 1024
