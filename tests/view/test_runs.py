@@ -49,6 +49,7 @@ def test_what_is_no_run(tmp_path: Path) -> None:
 
 
 def test_metrics_without_a_trajectory_are_a_run(tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_text('{"step": 1, "monitor": "length"}\n', encoding="utf-8")
     (tmp_path / "metrics.jsonl").write_text('{"step": 1, "loss": 0.5}\n', encoding="utf-8")
     page = Parsed(view.html([view.read_run(tmp_path)]))
     assert page.episodes == []

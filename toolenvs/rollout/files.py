@@ -43,6 +43,12 @@ class TrajectoryWriter:
         self.close()
 
 
+def trajectory_files(path: str | Path) -> list[Path]:
+    """A file itself, or every .jsonl file below a folder but its metrics and events, in order."""
+    root = Path(path)
+    return sorted(file for file in root.rglob("*.jsonl") if file.name not in _OTHERS) if root.is_dir() else [root]
+
+
 def read_trajectories(path: str | Path) -> Iterator[Trajectory]:
     """The trajectories of a file, or of every .jsonl file below a folder but its metrics and events, in order.
 
@@ -51,9 +57,7 @@ def read_trajectories(path: str | Path) -> Iterator[Trajectory]:
     Raises:
         ConfigError: there is no such file, or a line in it is no trajectory; the message names file and line.
     """
-    root = Path(path)
-    files = sorted(p for p in root.rglob("*.jsonl") if p.name not in _OTHERS) if root.is_dir() else [root]
-    for file in files:
+    for file in trajectory_files(path):
         if not file.is_file():
             raise ConfigError(f"there are no trajectories at {file}")
         with file.open(encoding="utf-8") as lines:

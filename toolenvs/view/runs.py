@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from toolenvs.errors import ConfigError
-from toolenvs.rollout import read_trajectories
+from toolenvs.rollout.files import read_trajectories, trajectory_files
 from toolenvs.rollout.metrics import FILE, read_metrics
 from toolenvs.rollout.trajectory import Trajectory
 
@@ -42,8 +42,7 @@ def read_run(path: str | Path, label: str = "") -> Run:
     metrics = read_metrics(root) if (root / FILE).is_file() else []
     if not root.exists():
         raise ConfigError(f"there are no trajectories at {root}")
-    files = sorted(set(kept.rglob("*.jsonl")) - set(kept.rglob(FILE))) if kept.is_dir() else [kept]
-    return Run(label=label or root.resolve().name, episodes=_episodes(files), metrics=metrics)
+    return Run(label=label or root.resolve().name, episodes=_episodes(trajectory_files(kept)), metrics=metrics)
 
 
 def _episodes(files: Sequence[Path]) -> Iterator[tuple[int | None, Trajectory]]:
