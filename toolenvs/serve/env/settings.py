@@ -1,8 +1,8 @@
 """What one server of environments allows."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
-from toolenvs.errors import ConfigError
+from toolenvs.serve.numbers import check_numbers
 
 ALLOWED = (
     "budget.*",
@@ -59,9 +59,4 @@ class Settings:
     """How long one request's head, and then its body, may take to arrive."""
 
     def __post_init__(self) -> None:
-        for entry in fields(self):
-            value = getattr(self, entry.name)
-            if isinstance(value, str | tuple):
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**40:
-                raise ConfigError(f"server of environments: {entry.name} must be a positive number, not {value!r}")
+        check_numbers(self, "server of environments")

@@ -1,9 +1,10 @@
 """What one sandbox server allows."""
 
 import os
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 from toolenvs.errors import ConfigError
+from toolenvs.serve.numbers import check_numbers
 
 _CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -54,12 +55,7 @@ class Settings:
     """After so long without a run a session is ended."""
 
     def __post_init__(self) -> None:
-        for entry in fields(self):
-            value = getattr(self, entry.name)
-            if isinstance(value, str):
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**40:
-                raise ConfigError(f"sandbox server: {entry.name} must be a positive number, not {value!r}")
+        check_numbers(self, "sandbox server")
         for name in ("timeout_s", "memory_mb"):
             default, most = getattr(self, name), getattr(self, f"max_{name}")
             if default > most:

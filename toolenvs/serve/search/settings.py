@@ -1,8 +1,9 @@
 """What one search server allows."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 from toolenvs.errors import ConfigError
+from toolenvs.serve.numbers import check_numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +42,7 @@ class Settings:
     """How long one request's head, and then its body, may take to arrive."""
 
     def __post_init__(self) -> None:
-        for entry in fields(self):
-            value = getattr(self, entry.name)
-            if isinstance(value, str):
-                continue
-            least = 0 if entry.name in ("threads", "cache") else 1e-9
-            if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < 2**40:
-                raise ConfigError(f"search server: {entry.name} must be a positive number, not {value!r}")
+        check_numbers(self, "search server", or_zero=("threads", "cache"))
         for lower, upper in (("topk", "max_topk"), ("max_queries", "max_per_client"), ("max_per_client", "max_queued")):
             if getattr(self, lower) > getattr(self, upper):
                 raise ConfigError(
