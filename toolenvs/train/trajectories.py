@@ -3,7 +3,6 @@
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,9 @@ def trainable(trajectory: Trajectory) -> bool:
     return not trajectory.failed and any(Mask.POLICY in tokens.mask for tokens in trajectory.sequences)
 
 
-def sequences_of(trajectory: Trajectory, group: int = 0, episode: int | None = None) -> list[TokenSequence]:
+def sequences_of(
+    trajectory: Trajectory, group: int = 0, episode: int | None = None, nodes: Sequence[int] = ()
+) -> list[TokenSequence]:
     """The sequences of a trainable trajectory: one, or several where its page lets the policy forget.
 
     Each reward stands once, on the last policy token of its turn.
@@ -28,6 +29,7 @@ def sequences_of(trajectory: Trajectory, group: int = 0, episode: int | None = N
         trajectory: a finished episode.
         group: number of the group that it is compared within.
         episode: number of the episode, which all of its sequences share; None where it is one sequence only.
+        nodes: the node of a tree that each turn is, by its number, 0 before the first; none where there is no tree.
 
     Raises:
         ValueError: it holds no tokens, or several sequences and `episode` is None.
@@ -41,20 +43,26 @@ def sequences_of(trajectory: Trajectory, group: int = 0, episode: int | None = N
     rewards = np.zeros((len(trained), len(trajectory.turn_rewards)))
     for turn, reward in enumerate(trajectory.turn_rewards, start=1):
         rewards[max(bisect_right(starts, turn) - 1, 0), turn - 1] = reward
-    return [
-        TokenSequence(
-            ids=tokens.ids,
-            mask=tokens.mask,
-            logprobs=tokens.logprobs,
-            rewards=tokens.token_rewards(own.tolist()),
-            group=group,
-            episode=episode,
-            turns=turns_of(tokens),
-            success=trajectory.success or 0.0,
-            cut_short=trajectory.ending == "length",
+    node_of = np.array(nodes, dtype=np.int64)
+    sequences = []
+    for tokens, own in zip(trained, rewards, strict=True):
+        mask, turns = tokens.mask, turns_of(tokens)
+        written = turns * (mask != Mask.ENVIRONMENT)  # what the environment wrote is of no node
+        sequences.append(
+            TokenSequence(
+                ids=tokens.ids,
+                mask=mask,
+                logprobs=tokens.logprobs,
+                rewards=tokens.token_rewards(own.tolist()),
+                group=group,
+                episode=episode,
+                turns=turns,
+                nodes=node_of[written] if len(node_of) else node_of,
+                success=trajectory.success or 0.0,
+                cut_short=trajectory.ending == "length",
+            )
         )
-        for tokens, own in zip(trained, rewards, strict=True)
-    ]
+    return sequences
 
 
 def sequences_of_groups(groups: Sequence[Sequence[Trajectory]]) -> list[TokenSequence]:
@@ -66,13 +74,9 @@ def sequences_of_groups(groups: Sequence[Sequence[Trajectory]]) -> list[TokenSeq
     nodes: dict[tuple[int, str, int], int] = {}
     sequences = []
     for episode, (group, member) in enumerate(members):
-        for one in sequences_of(member, group, episode):
-            owners = member.sampled_by or (member.key,) * len(member.turn_rewards)
-            of_turn = [0] + [
-                nodes.setdefault((group, owner, turn), len(nodes) + 1) for turn, owner in enumerate(owners, start=1)
-            ]
-            own = one.turns * (one.mask != Mask.ENVIRONMENT)  # what the environment wrote is of no node
-            sequences.append(replace(one, nodes=np.array(of_turn, dtype=np.int64)[own]))
+        owners = member.sampled_by or (member.key,) * len(member.turn_rewards)
+        of_turn = [nodes.setdefault((group, owner, turn), len(nodes) + 1) for turn, owner in enumerate(owners, start=1)]
+        sequences += sequences_of(member, group, episode, [0, *of_turn])
     return sequences
 
 
