@@ -1,6 +1,6 @@
 """The selector and the replay as a run uses them."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -34,8 +34,16 @@ def tasks():
     return from_rows([{"id": f"t{index}", "question": f"{index}?", "answer": "1"} for index in range(8)])
 
 
+@dataclass(frozen=True, kw_only=True)
+class ScriptSettings(ExperienceSettings):
+    """With what a script adds."""
+
+    samples: int = 2
+    rollout: str = "independent"
+
+
 def experience(tasks, collect=None, **settings):
-    return Experience(ExperienceSettings(**settings), tasks, collect, seed=4, steps=10)
+    return Experience(ScriptSettings(**settings), tasks, collect, seed=4, steps=10)
 
 
 def test_outcomes_are_raw_correctness_without_what_infrastructure_ended():
@@ -81,6 +89,15 @@ def test_whoever_observes_is_told_of_all_episodes(tasks):
     made = [trajectory("t0", 1.0), trajectory("t1", None, "infrastructure")]
     run.observe(made)
     assert seen == made
+
+
+@pytest.mark.parametrize("replay", ["dots", "exgrpo"])
+def test_a_replay_that_would_remember_nothing_is_refused_at_once(tasks, replay):
+    with pytest.raises(ConfigError, match=rf"samples = 1.*replay '{replay}' compares.*at least 2"):
+        experience(tasks, replay=replay, samples=1)
+    experience(tasks, replay=replay, samples=2)
+    experience(tasks, replay=replay, samples=1, rollout="tree")  # a stem has branches
+    experience(tasks, replay="repo_recent", samples=1)  # its queue fills up over the epochs
 
 
 def test_a_checkpoint_of_another_selector_is_refused_by_name(tasks):

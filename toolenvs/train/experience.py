@@ -63,6 +63,7 @@ class Experience:
         self._steps = steps
         self._selector = open_selector(settings.selector, tasks, seed, settings.selector_options)
         self._replay = Replay(settings.replay, settings.replay_options, seed) if settings.replay else None
+        _check_group(settings, 1 if self._replay is None else self._replay.least)
         self._step = 0
         self._batch = 0
         self._told: dict[str, float] = {}
@@ -143,6 +144,16 @@ class Experience:
                 self._replay.load_state_dict(state["replay"])
         except (KeyError, TypeError, ValueError) as error:
             raise ConfigError(f"cannot resume: the state of selector or replay cannot be read ({error!r})") from error
+
+
+def _check_group(settings: Any, least: int) -> None:
+    """Refuse a script's `samples` that leave a replay nothing to remember; a tree has more leaves than it has stems."""
+    samples = getattr(settings, "samples", least)
+    if samples < least and getattr(settings, "rollout", "") != "tree":
+        raise ConfigError(
+            f"samples = {samples}: replay {settings.replay!r} compares the episodes of a group, and remembers none of a "
+            f"smaller one; set samples to at least {least}, or take another replay"
+        )
 
 
 def outcomes(episodes: Sequence[Trajectory]) -> dict[str, list[float]]:

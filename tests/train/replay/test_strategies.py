@@ -122,13 +122,32 @@ def test_exgrpo_s_surest_right_episode_joins_the_fresh_group_until_the_task_is_r
     assert [(sequence.group, sequence.episode) for sequence in made] == [(1, 3)]
     assert made[0].logprobs.tolist() == [0, 0, -1.0, -0.5]
     assert told == {"replayed": 1, "replay_age": 1}
-    replay.observe([episode("a", 0.0), episode("a", 0.0)])  # a failure leaves its rate as it was
+    replay.observe([episode("a", 0.0), episode("a", 0.0)])  # a failure is its rate, and not the end of it
     replay.begin(3, 2)
     assert replay.tasks(2, 0) == ["a"]
     replay.observe([episode("a"), episode("a")])
     replay.begin(4, 2)
     assert replay.tasks(2, 0) == []
     assert replay.sequences([[episode("a")]])[0] == []
+
+
+OUTCOMES = st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=4)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(history=st.lists(st.tuples(st.sampled_from("abc"), OUTCOMES), max_size=12), capacity=st.integers(1, 5))
+def test_exgrpo_s_rate_is_that_of_the_task_s_latest_group(episode, history, capacity):
+    replay = Replay("exgrpo", {"share": 1.0, "capacity": capacity}, seed=0)
+    for step, (task, successes) in enumerate(history, start=1):
+        replay.begin(step, 4)
+        replay.observe([episode(task, success, version=step - 1) for success in successes])
+    replay.begin(len(history) + 1, 4)
+    mixed = [task for task, successes in history if 0 < sum(successes) < len(successes)]
+    held = mixed[-capacity:]
+    latest = {task: float(np.mean(successes)) for task, successes in history}
+    assert {group.task: group.rate for group in replay._memory.groups} == {task: latest[task] for task in held}
+    assert [group.task for group in replay._memory.groups] == held  # what says nothing new takes nobody's place
+    assert sorted(replay.tasks(4, 0)) == sorted({task for task in held if latest[task] < 1})
 
 
 def test_what_cannot_be_trained_on_is_not_remembered(episode):

@@ -53,6 +53,8 @@ class Replay:
         except PageError as error:
             raise ConfigError(str(error)) from None
         self._strategy: Strategy = made(settings)
+        self.least = self._strategy.least
+        """See `base.Strategy`."""
         self._memory = Memory(settings.capacity, settings.max_age)
         self._seed = seed
         self._step = 0

@@ -51,9 +51,9 @@ class Group:
     version: int
     """Of the newest policy that sampled one of them."""
     rate: float
-    """Mean raw correctness, of all that were rolled out."""
+    """Mean raw correctness, of all that were rolled out; of a later group, where that one left no episodes."""
     episodes: tuple[Episode, ...]
-    """Those that are remembered."""
+    """Those that are remembered; none for a group that tells only how its task stands now."""
 
     @classmethod
     def of(cls, members: Sequence[Trajectory], first_node: int = 0) -> "Group":
@@ -105,8 +105,17 @@ class Memory:
         return len(self.groups)
 
     def add(self, group: Group) -> None:
-        """Remember a group, the newest."""
-        self.groups.append(group)
+        """Remember a group, the newest.
+
+        One without episodes takes no place: the newest group of its task, where there is one, gets its rate.
+        """
+        if group.episodes:
+            self.groups.append(group)
+            return
+        for place, known in reversed(list(enumerate(self.groups))):
+            if known.task == group.task:
+                self.groups[place] = replace(known, rate=group.rate)
+                return
 
     def forget(self, version: int) -> None:
         """Drop what is too old for a policy of that version."""
@@ -125,7 +134,8 @@ class Memory:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what `state_dict` gave."""
         self.groups.clear()
-        self.groups.extend(map(_group, state["groups"]))
+        for group in map(_group, state["groups"]):
+            self.add(group)
 
 
 def _plain_group(group: Group) -> dict[str, Any]:

@@ -38,6 +38,9 @@ class Strategy:
     Randomness comes from the generator that each call is given: it depends on the run's seed and the step alone.
     """
 
+    least: int = 1
+    """Episodes of a group without which nothing of it could come back, as a group of fewer has nothing to compare."""
+
     def keep(self, group: Group) -> Group | None:
         """What of a fresh group is remembered; None for nothing. Every group that can be trained on is shown."""
         return group

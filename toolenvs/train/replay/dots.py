@@ -30,6 +30,8 @@ class Options(base.Options):
 class Strategy(base.Strategy):
     """Whole groups, uniformly at random (`replay_strategy` random)."""
 
+    least = 2
+
     def __init__(self, options: Options) -> None:
         self._share = options.share
 

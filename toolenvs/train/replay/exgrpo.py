@@ -45,13 +45,15 @@ class Options(base.Options):
 class Strategy(base.Strategy):
     """Right episodes join fresh groups."""
 
+    least = 2
+
     def __init__(self, options: Options) -> None:
         self._options = options
 
     def keep(self, group: Group) -> Group | None:
-        """Its right episodes; of a group that is all right, that it is so."""
+        """Its right episodes; of a group that is all right or all wrong, its rate alone."""
         right = tuple(episode for episode in group.episodes if episode.success >= 1)
-        return replace(group, episodes=right if group.rate < 1 else ()) if right else None
+        return replace(group, episodes=right if group.rate < 1 else ())
 
     def tasks(self, memory: Memory, prompts: int, rng: np.random.Generator) -> list[str]:
         """Remembered tasks that are not retired, none twice."""
