@@ -151,8 +151,8 @@ def _check_group(settings: Any, least: int) -> None:
     samples = getattr(settings, "samples", least)
     if samples < least and getattr(settings, "rollout", "") != "tree":
         raise ConfigError(
-            f"samples = {samples}: replay {settings.replay!r} compares the episodes of a group, and remembers none of a "
-            f"smaller one; set samples to at least {least}, or take another replay"
+            f"samples = {samples}: replay {settings.replay!r} compares the episodes of a group and would remember "
+            f"nothing; set samples to at least {least}, or take another replay"
         )
 
 
