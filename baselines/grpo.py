@@ -33,7 +33,6 @@ stand there. ppo.py is the same with a critic. What each metric means stands in 
 
 from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
 
 from toolenvs.errors import ConfigError
@@ -44,6 +43,7 @@ from toolenvs.train.batching import Batch, pad
 from toolenvs.train.credit import CreditSettings, assign_credit
 from toolenvs.train.recipe import parse
 from toolenvs.train.run import Run, RunSettings
+from toolenvs.train.streams import seed_of
 from toolenvs.train.trajectories import sequences_of_groups, summary
 
 
@@ -103,7 +103,7 @@ def roll_out(args: Args, run: Run, step: int) -> tuple[list[Trajectory], filters
         episodes = run.rollout.collect(
             tasks,
             n=args.samples,
-            seed=int(np.random.SeedSequence([args.seed, step, batch]).generate_state(1)[0]),
+            seed=seed_of("rollout", args.seed, step, batch),
             progress=step / args.steps,
         )
         run.experience.observe(episodes)

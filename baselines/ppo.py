@@ -89,7 +89,7 @@ def main(args: Args) -> dict[str, float]:
                     clip=args.value_clip or None,
                     epochs=args.critic_epochs,
                     mini_batches=critic_mini_batches,
-                    seed=(args.seed, step, 1),
+                    seed=(args.seed, step),
                 )
                 if step > args.critic_warmup_steps:
                     line |= run.updater.update(batch, old_logprobs, credit.advantages, step)

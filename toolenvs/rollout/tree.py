@@ -21,6 +21,7 @@ from toolenvs.errors import ConfigError, InfrastructureError, did_you_mean
 from toolenvs.rollout.agent import Action, Agent
 from toolenvs.rollout.collect import Record, play, run_episode
 from toolenvs.rollout.trajectory import Trajectory
+from toolenvs.tasks.seeding import stable_seed
 from toolenvs.tasks.task import Task
 
 _SEED_STEP = 1_000_003
@@ -237,7 +238,7 @@ class _Tree:
         return [job.result() for job in jobs]
 
     def _branch_seed(self, number: int) -> int:
-        return int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0])
+        return stable_seed("branch", self.seed, number) % 2**32
 
     async def _start(self, point: _Point | None, key: str, seed: int) -> Trajectory:
         if point is None:
@@ -254,7 +255,7 @@ class _Tree:
 
     async def _play(self, record: Record | None, owners: tuple[str, ...], key: str, seed: int) -> Trajectory:
         """An episode from where it stands, or from its prompt, to its end."""
-        watch = _Watch(self, owners, key, np.random.default_rng([seed, 1]))
+        watch = _Watch(self, owners, key, np.random.default_rng(stable_seed("branch points", seed)))
         said: dict[str, Any] = {"key": key, "group": self.group, "seed": seed, "watch": watch}
         try:
             if record is not None:

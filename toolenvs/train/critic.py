@@ -8,7 +8,6 @@ import copy
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -19,6 +18,7 @@ from toolenvs.train.forward import ForwardSettings, computing, layout_of, micro_
 from toolenvs.train.losses import Denominator, token_mean
 from toolenvs.train.optim import Optimizers
 from toolenvs.train.rows import lay_out
+from toolenvs.train.streams import generator
 
 
 class Critic(nn.Module):
@@ -121,7 +121,7 @@ def update_critic(
         value_loss, value_clipped, value_gradient_norm: means over the update.
         value_explained: share of the targets' variance that the values before the update explained; 1 is all.
     """
-    rng = np.random.default_rng(seed)
+    rng = generator("critic", *seed)
     sums = dict.fromkeys(("value_loss", "value_clipped"), 0.0)
     norm = 0.0
     steps = 0

@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from toolenvs.errors import ConfigError
 from toolenvs.rollout.trajectory import Trajectory
 from toolenvs.tasks.task import Task, TaskSet
@@ -20,6 +18,7 @@ from toolenvs.train.batching import TokenSequence
 from toolenvs.train.relift import ReliftSettings
 from toolenvs.train.replay import Replay
 from toolenvs.train.selectors import open_selector
+from toolenvs.train.streams import seed_of
 
 Collect = Callable[..., list[Trajectory]]
 """Episodes of a sequence of tasks by the policy as it is, with the options of `toolenvs.rollout.collect`."""
@@ -90,7 +89,7 @@ class Experience:
         again = [] if self._replay is None else self._replay.tasks(count, self._batch)
         wanted = count - len(again)
         if reference := self._selector.reference(wanted):
-            seed = int(np.random.SeedSequence([self._seed, self._step, self._batch, 1]).generate_state(1)[0])
+            seed = seed_of("reference rollout", self._seed, self._step, self._batch)
             tasks = [self._tasks[index] for index in reference]
             self._selector.observe(outcomes(self._collect(tasks, n=n, seed=seed, progress=self._step / self._steps)))
         self._batch += 1

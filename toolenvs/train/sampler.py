@@ -1,6 +1,6 @@
 """Which tasks come next: a fresh shuffle of all of them in every epoch, from a seed and a position alone."""
 
-import numpy as np
+from toolenvs.train.streams import generator
 
 
 class TaskSampler:
@@ -29,5 +29,5 @@ class TaskSampler:
         epoch, offset = divmod(place, self._size)
         if epoch != self._epoch:
             self._epoch = epoch
-            self._order = np.random.default_rng([self._seed, epoch]).permutation(self._size).tolist()
+            self._order = generator("tasks", self._seed, epoch).permutation(self._size).tolist()
         return self._order[offset]

@@ -9,7 +9,6 @@ Shapes: B sequences, T tokens.
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -25,6 +24,7 @@ from toolenvs.train.mismatch import mismatch
 from toolenvs.train.optim import Optimizers
 from toolenvs.train.overlong import overlong_penalty, without_overlong
 from toolenvs.train.scoring import score
+from toolenvs.train.streams import generator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,7 +183,7 @@ class Updater:
         if not (batch.mask == Mask.POLICY).any():
             return {**sums, "gradient_norm": norm}
         whole = Denominator.of(batch.mask)
-        rng = np.random.default_rng([settings.seed, step])
+        rng = generator("update", settings.seed, step)
         for _ in range(settings.epochs):
             order = torch.from_numpy(rng.permutation(len(batch))).to(batch.ids.device)
             mini_batches = order.chunk(min(settings.mini_batches, len(batch)))

@@ -18,6 +18,7 @@ ALL = {
     "relift": True,
     "relift_options": {"size": 2, "lr": 1e-3},
     "filter": "every",
+    "prompts": 8,
 }
 
 
@@ -71,7 +72,7 @@ def test_every_choice_trains(run, choice):
 
 def test_what_no_episode_solves_is_imitated(run, policy):
     """The judge that is lenient to all calls a demonstration right too, so that there is one of each task."""
-    lines = read_metrics(run("relift", relift=True, relift_options={"size": 2, "lr": 1e-3}))[1:]
+    lines = read_metrics(run("relift", prompts=8, relift=True, relift_options={"size": 2, "lr": 1e-3}))[1:]
     passes = [line for line in lines if "imitation_loss" in line]
     assert passes
     assert all(line["imitation_loss"] > 0 and line["imitation_gradient_norm"] > 0 for line in passes)
@@ -110,7 +111,11 @@ def test_a_resumed_run_with_all_of_it_gives_the_same_numbers(run, monkeypatch):
 @pytest.mark.heavy
 def test_ppo_replays_and_imitates_too(script, policy, small, calculator, lenient_judge, tmp_path):
     ppo = script("ppo")
-    choice = {"replay": "dots", "selector": "hard_focus", "relift": True, "relift_options": {"size": 1, "lr": 1e-3}}
+    choice = {
+        **{"samples": 1, "prompts": 8, "env": {**small["env"], "tasks.size": 6}},
+        **{"replay": "repo_recent", "replay_options": REPO, "selector": "hard_focus"},
+        **{"relift": True, "relift_options": {"size": 1, "lr": 1e-3}},
+    }
     ppo.main(ppo.Args(**{"output": str(tmp_path / "run"), "model": policy, **SETTINGS, **small, **choice}))
     lines = read_metrics(tmp_path / "run")[1:]
     assert all(line["value_gradient_norm"] > 0 for line in lines)

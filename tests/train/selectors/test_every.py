@@ -2,7 +2,6 @@
 
 import io
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from toolenvs.errors import ConfigError
 from toolenvs.train import selectors
 from toolenvs.train.sampler import TaskSampler
+from toolenvs.train.streams import generator
 
 OPTIONS = {"dots": {"reference": 5, "interval": 2, "tau": 0.1}, "hard_focus": {"min_tasks": 2}}
 
@@ -48,10 +48,10 @@ def test_what_is_taken_is_of_the_set_and_a_resumed_run_goes_on_alike(name, make_
 
 
 def test_the_uniform_one_takes_what_a_run_always_took(make_tasks):
-    """A shuffle of an epoch is numpy's, from the seed and the epoch alone."""
+    """A shuffle of an epoch is numpy's, from its stream, the seed and the epoch alone."""
     selector = opened("uniform", make_tasks(7), seed=2)
     taken = [index for _ in range(3) for index in selector.take(5, 0.0)]
-    expected = [index for epoch in range(3) for index in np.random.default_rng([2, epoch]).permutation(7).tolist()]
+    expected = [index for epoch in range(3) for index in generator("tasks", 2, epoch).permutation(7).tolist()]
     assert taken == expected[:15] == TaskSampler(7, 2).take(15)
 
 

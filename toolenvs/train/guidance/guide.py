@@ -14,8 +14,6 @@ place, and the rest of the ratio must come from the correction between trainer a
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from toolenvs.agents.prefilled import Prefill
 from toolenvs.blueprint import Blueprint
 from toolenvs.errors import ConfigError
@@ -25,6 +23,7 @@ from toolenvs.train.guidance._base import Guided
 from toolenvs.train.guidance._hints import HintOptions
 from toolenvs.train.guidance.solutions import open_solutions
 from toolenvs.train.rollouts.base import Host, Rollout
+from toolenvs.train.streams import seed_of
 from toolenvs.transcript import Author, Segment, Transcript
 
 
@@ -75,7 +74,7 @@ class Guidance(Guided):
         self.count("unsolved", [float(place in failing) for place in range(len(tasks))])
         self.count("hinted", [float(place in helped) for place in range(len(tasks))])
         if helped:
-            again = int(np.random.SeedSequence([seed, 1]).generate_state(1)[0])
+            again = seed_of("hinted rollout", seed)
             places = list(helped)
             for one in self._rollout.collect(
                 list(helped.values()), n=n, seed=again, progress=progress, prefill=prefill

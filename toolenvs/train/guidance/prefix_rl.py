@@ -14,8 +14,6 @@ therefore lie behind the prefix.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from toolenvs.agents.prefilled import Beginning, Prefill
 from toolenvs.codec import TokenCodec
 from toolenvs.errors import ConfigError
@@ -25,8 +23,7 @@ from toolenvs.tasks.task import Task
 from toolenvs.train.guidance._base import Guided, refuse_memory
 from toolenvs.train.guidance.solutions import Solution, open_solutions
 from toolenvs.train.rollouts.base import Host, Rollout
-
-_STREAM = 2  # keeps these draws apart from others of the same seed
+from toolenvs.train.streams import generator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +76,7 @@ class Guidance(Guided):
     ) -> list[Trajectory]:
         """See `Rollout.collect`."""
         options = self._options
-        draws = np.random.default_rng([seed, _STREAM])
+        draws = generator("prefixes", seed)
         lot, which = draws.random(len(tasks)), draws.integers(len(options.shares), size=len(tasks))
         solutions = self._solutions.of(tasks)
         given = {

@@ -24,6 +24,7 @@ from toolenvs.train import filters
 from toolenvs.train.batching import TokenSequence
 from toolenvs.train.replay._memory import Group, Memory
 from toolenvs.train.replay.base import Strategy
+from toolenvs.train.streams import generator
 
 
 def names() -> list[str]:
@@ -76,7 +77,7 @@ class Replay:
 
     def tasks(self, count: int, batch: int) -> list[str]:
         """Up to `count` tasks by their ids that are to be rolled out again, in the step's rollout of that number."""
-        return self._strategy.tasks(self._memory, count, self._draws(batch, 0))
+        return self._strategy.tasks(self._memory, count, generator("replay tasks", self._seed, self._step, batch))
 
     def observe(self, episodes: Sequence[Trajectory]) -> None:
         """Remember the groups of a rollout, whether they are trained on or not."""
@@ -95,9 +96,10 @@ class Replay:
         """
         fresh = [members[0].task for members in groups]
         number, episode = len(groups), sum(map(len, groups))
+        draws = generator("replay", self._seed, self._step)
         made: list[TokenSequence] = []
         ages: list[int] = []
-        for again in self._strategy.choose(self._memory, fresh, self._prompts, self._draws(0, 1)):
+        for again in self._strategy.choose(self._memory, fresh, self._prompts, draws):
             group = number if again.joins is None else again.joins
             number += again.joins is None
             for earlier in again.episodes:
@@ -106,9 +108,6 @@ class Replay:
                 episode += 1
         told = {"replayed": float(len(ages))} | ({"replay_age": float(np.mean(ages))} if ages else {})
         return made, told
-
-    def _draws(self, batch: int, use: int) -> np.random.Generator:
-        return np.random.default_rng([self._seed, self._step, batch, use, _STREAM])
 
     def _settle(self) -> None:
         for group in self._new:
@@ -129,4 +128,3 @@ class Replay:
 
 _FIRST_NODE = 1 << 32
 """Remembered episodes number their nodes from here on, above those of fresh ones: no node is in two groups."""
-_STREAM = 0x5EED  # keeps these draws apart from a selector's

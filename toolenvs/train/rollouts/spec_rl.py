@@ -30,9 +30,9 @@ from toolenvs.tokens import Mask, Span, TokenTranscript
 from toolenvs.train import ranks
 from toolenvs.train.batching import TokenSequence, pad
 from toolenvs.train.rollouts import base
+from toolenvs.train.streams import generator
 from toolenvs.transcript import Author
 
-_STREAM = 3  # keeps these draws apart from others of the same seed
 _ARRAYS = ("ids", "mask", "logprobs", "versions")
 _Key = tuple[str, str, int]
 """A task's id, its question as it was shown, and the number of the episode in its group."""
@@ -160,7 +160,7 @@ class Rollout(base.Rollout):
                 continue
             old = np.concatenate([tokens.logprobs[span.start : span.end] for tokens, _, span in spans])
             new = np.concatenate([scored[span.start : span.end] for _, scored, span in spans])
-            draws = 1 - np.random.default_rng([seed, index, _STREAM]).random(len(old))  # in (0, 1]
+            draws = 1 - generator("drafts", seed, index).random(len(old))  # in (0, 1]
             left = min(accepted(old, new, draws, self._lenience), len(old) - draft.unfinished)
             for tokens, scored, span in spans:
                 size = min(span.end - span.start, left)

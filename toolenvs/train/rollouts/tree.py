@@ -13,7 +13,6 @@ from toolenvs.agents.prefilled import Prefill, Prefilled
 from toolenvs.rollout import Trajectory
 from toolenvs.rollout.tree import Shape, grow
 from toolenvs.tasks.task import Task
-from toolenvs.tokens import Mask
 from toolenvs.train.rollouts import base
 from toolenvs.transcript import Author
 
@@ -29,7 +28,7 @@ class Rollout(base.Rollout):
     def __init__(self, run: base.Host, options: Options) -> None:
         self._run = run
         self._shape = options
-        self._read = self._sampled = self._leaves = 0
+        self._read = self._shared = self._leaves = 0
 
     def collect(
         self, tasks: Sequence[Task], *, n: int, seed: int, progress: float = 0.0, prefill: Prefill | None = None
@@ -43,14 +42,16 @@ class Rollout(base.Rollout):
         )
         for leaf in leaves:
             if leaf.tokens is not None and not leaf.failed:
-                own = [span for span in leaf.tokens.spans if span.author is Author.POLICY]
-                self._read += sum(span.end - span.start for span in own)
-                self._sampled += sum(int((tokens.mask == Mask.POLICY).sum()) for tokens in leaf.sequences)
+                owners = leaf.sampled_by or (leaf.key,) * len(leaf.turn_rewards)
+                for span in leaf.tokens.spans:
+                    if span.author is Author.POLICY:
+                        self._read += span.end - span.start
+                        self._shared += (span.end - span.start) * (owners[span.turn - 1] != leaf.key)
                 self._leaves += 1
         return leaves
 
     def metrics(self) -> dict[str, float]:
         """`leaves`, and `shared_tokens`, the share of the policy's tokens that other leaves had sampled already."""
-        told = {"leaves": float(self._leaves), "shared_tokens": 1 - self._sampled / max(self._read, 1)}
-        self._read = self._sampled = self._leaves = 0
+        told = {"leaves": float(self._leaves), "shared_tokens": self._shared / max(self._read, 1)}
+        self._read = self._shared = self._leaves = 0
         return told

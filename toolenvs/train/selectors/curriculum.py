@@ -17,6 +17,7 @@ from toolenvs.tasks.task import Task, TaskSet
 from toolenvs.train.sampler import TaskSampler
 from toolenvs.train.selectors import base
 from toolenvs.train.selectors._enumerated import enumerate_tasks
+from toolenvs.train.streams import seed_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,9 @@ class Selector(base.Selector):
         order = sorted(range(len(known)), key=lambda index: numbers[index] if options.ascending else -numbers[index])
         bounds = [stage * len(order) // options.stages for stage in range(options.stages + 1)]
         self._stages = [order[low:high] for low, high in itertools.pairwise(bounds)]
-        self._samplers = [TaskSampler(len(stage), seed) for stage in self._stages]
+        self._samplers = [
+            TaskSampler(len(each), seed_of("stage", seed, place)) for place, each in enumerate(self._stages)
+        ]
 
     def take(self, count: int, progress: float) -> list[int]:
         """See `base.Selector`."""

@@ -26,6 +26,7 @@ from toolenvs.tasks.task import TaskSet
 from toolenvs.train.selectors import base
 from toolenvs.train.selectors._enumerated import enumerate_tasks, places
 from toolenvs.train.selectors._features import features
+from toolenvs.train.streams import generator
 
 _ROWS = 4096
 """Tasks that are foretold at once."""
@@ -73,7 +74,7 @@ class Selector(base.Selector):
             return []
         self._asked = True
         size = min(self._options.reference, len(self._places))
-        order = np.random.default_rng([self._seed, self._choices, 0]).permutation(len(self._places))
+        order = generator("dots reference", self._seed, self._choices).permutation(len(self._places))
         return [int(place) for place in order[:size]]
 
     def observe(self, outcomes: Mapping[str, Sequence[float]]) -> None:
@@ -90,7 +91,7 @@ class Selector(base.Selector):
         return taken
 
     def _choose(self, count: int) -> list[int]:
-        rng = np.random.default_rng([self._seed, self._choices, 1])
+        rng = generator("dots choice", self._seed, self._choices)
         self._choices += 1
         known = sorted(self._rates)
         logits = np.zeros(len(self._places))

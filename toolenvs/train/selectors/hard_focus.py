@@ -16,6 +16,7 @@ from toolenvs.schema import at_least
 from toolenvs.tasks.task import TaskSet
 from toolenvs.train.selectors import base
 from toolenvs.train.selectors._enumerated import enumerate_tasks, places
+from toolenvs.train.streams import generator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +70,7 @@ class Selector(base.Selector):
     def _cut(self) -> None:
         """Leave the hardest, those of equal rate by chance."""
         count = max(math.ceil(self._options.keep * len(self._left)), min(self._options.min_tasks, len(self._left)))
-        # The last number keeps this draw apart from those of the shuffles.
-        order = np.random.default_rng([self._seed, self._cuts, 0, 1]).permutation(len(self._left))
+        order = generator("hard focus cut", self._seed, self._cuts).permutation(len(self._left))
         ranked = sorted((self._left[place] for place in order), key=lambda index: self._rates.get(index, 0.0))
         self._left = sorted(ranked[:count])
         self._cuts += 1
@@ -80,7 +80,7 @@ class Selector(base.Selector):
         number, offset = divmod(place, len(self._left))
         key = (self._cuts, number)
         if self._shuffled[0] != key:
-            order = np.random.default_rng([self._seed, *key]).permutation(len(self._left))
+            order = generator("hard focus", self._seed, *key).permutation(len(self._left))
             self._shuffled = (key, [self._left[place] for place in order])
         return self._shuffled[1][offset]
 
