@@ -112,9 +112,14 @@ def test_a_resumed_run_with_all_of_it_gives_the_same_numbers(run, monkeypatch):
 def test_ppo_replays_and_imitates_too(script, policy, small, calculator, lenient_judge, tmp_path):
     ppo = script("ppo")
     choice = {
-        **{"samples": 1, "prompts": 8, "env": {**small["env"], "tasks.size": 6}},
-        **{"replay": "repo_recent", "replay_options": REPO, "selector": "hard_focus"},
-        **{"relift": True, "relift_options": {"size": 1, "lr": 1e-3}},
+        "samples": 1,
+        "prompts": 8,
+        "env": {**small["env"], "tasks.size": 6},
+        "replay": "repo_recent",
+        "replay_options": REPO,
+        "selector": "hard_focus",
+        "relift": True,
+        "relift_options": {"size": 1, "lr": 1e-3},
     }
     ppo.main(ppo.Args(**{"output": str(tmp_path / "run"), "model": policy, **SETTINGS, **small, **choice}))
     lines = read_metrics(tmp_path / "run")[1:]
