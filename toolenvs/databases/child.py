@@ -4,22 +4,22 @@ It is started by `toolenvs.databases.worker`. A timer ends it shortly after a qu
 doing then, and also where nobody is left to kill it.
 """
 
+import gc
 import importlib
 import os
 import resource
 import signal
 import socket
-import time
 from typing import Any, Protocol
 
 from toolenvs.databases import wire
+from toolenvs.databases.awake import Awake
 
 GRACE_S = 0.2
 """After the deadline, for an engine that stops by itself."""
 _PIECE_BYTES = 1 << 16
-_AWAKE_S = 0.0005
-"""How long it stays awake for the next query, where the last one came as soon: to be woken takes longer than most
-queries, above all on a virtual machine."""
+_AWAKE_S = 0.002
+"""How long it stays awake for the next query, where those before came as soon."""
 
 
 class Engine(Protocol):
@@ -56,6 +56,8 @@ def main(descriptor: int) -> None:
     except Exception as error:
         channel.sendall(wire.encode({"failed": str(error), "kind": type(error).__name__}))
         return
+    gc.collect()
+    gc.freeze()  # what is there now stays
     channel.sendall(wire.encode({"ready": os.getpid()}))
     inbox = _Inbox(channel)
     while (request := inbox.next()) is not None:
@@ -96,25 +98,15 @@ class _Inbox:
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
-        self._soon = False
+        self._awake = Awake(channel, _AWAKE_S, moves=True)
 
     def next(self) -> dict[str, Any] | None:
         """The next message; None when the other side has closed."""
-        began_s = time.perf_counter()
-        piece = self._awake(began_s) if self._soon else None
+        piece = self._awake.receive()
         if piece is None:
             piece = self._channel.recv(_PIECE_BYTES)
-            self._soon = time.perf_counter() - began_s < _AWAKE_S
+            self._awake.came()
         return _message(self._channel, piece)
-
-    def _awake(self, began_s: float) -> bytes | None:
-        """What comes within `_AWAKE_S`, if anything does."""
-        while time.perf_counter() - began_s < _AWAKE_S:
-            try:
-                return self._channel.recv(_PIECE_BYTES, socket.MSG_DONTWAIT)
-            except BlockingIOError:
-                continue
-        return None
 
 
 def _receive(channel: socket.socket) -> dict[str, Any] | None:

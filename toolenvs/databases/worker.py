@@ -15,6 +15,7 @@ from typing import Any
 
 from toolenvs import loop
 from toolenvs.databases import wire
+from toolenvs.databases.awake import Awake
 from toolenvs.errors import ConfigError, DatabaseError, MissingExtraError
 
 KILL_AFTER_S = 0.25
@@ -26,8 +27,8 @@ _QUICK_S = 0.0003
 """How long an event loop is held for an answer, before it is told to watch for it: that alone takes a third as long."""
 _LASTING_S = 0.002
 """Where the last answer took longer, the next is not waited for so."""
-_AWAKE_S = 0.0003
-"""How long a caller that is alone stays awake for an answer, where the last one came as soon."""
+_AWAKE_S = 0.005
+"""How long a caller that is alone stays awake for an answer, where those before came as soon."""
 _MAX_FRAME_BYTES = 1 << 30
 _PIECE_BYTES = 1 << 16
 """Received at once: memory for a larger piece would come from the kernel each time."""
@@ -103,7 +104,7 @@ class Worker:
         self._answers.register(self.channel, select.POLLIN)
         self._received = bytearray()
         self._quick = True
-        self._prompt = False
+        self._awake = Awake(self.channel, _AWAKE_S)
         try:
             answer = self.exchange(wire.encode(first), START_TIMEOUT_S)
         except TimeoutError:
@@ -192,26 +193,15 @@ class Worker:
 
     def _at_once(self, timeout_ms: float) -> bytes | None:
         """The answer, where it comes in time and in one piece; what came of it is kept otherwise."""
-        piece = self._awake() if self._prompt else None
+        piece = self._awake.receive()
         if piece is None:
-            began_s = time.perf_counter()
             if not self._answers.poll(timeout_ms):
                 return None
-            self._prompt = time.perf_counter() - began_s < _AWAKE_S
+            self._awake.came()
             piece = self.channel.recv(_PIECE_BYTES)
         if len(piece) > wire.HEADER.size and len(piece) == wire.HEADER.size + wire.HEADER.unpack_from(piece)[0]:
             return piece[wire.HEADER.size :]
         self._feed(piece)
-        return None
-
-    def _awake(self) -> bytes | None:
-        """What comes within `_AWAKE_S`, if anything does: to be woken takes longer than most queries."""
-        until_s = time.perf_counter() + _AWAKE_S
-        while time.perf_counter() < until_s:
-            try:
-                return self.channel.recv(_PIECE_BYTES)
-            except BlockingIOError:
-                continue
         return None
 
     def _begun(self, frame: bytes) -> bytes:

@@ -4,6 +4,7 @@ import difflib
 import re
 import sqlite3
 import time
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -46,8 +47,8 @@ def _without_address(value: Any) -> Any:
     return re.sub(r"vtab:\w+", "vtab", value) if isinstance(value, str) else value
 
 
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
+_text = partial(str, encoding="utf-8", errors="replace")
+_SIZED = (str, bytes)
 
 
 class SqliteEngine:
@@ -78,9 +79,11 @@ class SqliteEngine:
         tables = [name for (name,) in run("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")]
         for (name,) in run("SELECT name FROM sqlite_master WHERE sql LIKE 'create virtual table%'").fetchall():
             run("SELECT * FROM {} LIMIT 0".format('"' + name.replace('"', '""') + '"')).fetchall()
+        run("BEGIN")  # once for all queries: each by itself would ask the file whether it has changed
+        run("SELECT count(*) FROM sqlite_master").fetchall()
         self._functions = Functions(self._connection)
         self._authorizer = rules.Authorizer(tables)
-        self._connection.set_authorizer(self._authorizer)
+        self._connection.set_authorizer(self._authorizer.answer)
         for limit, value in _LIMITS.items():
             self._connection.setlimit(limit, value)
         self._connection.set_progress_handler(self._tick, _TICK_STEPS)
@@ -111,7 +114,7 @@ class SqliteEngine:
             except sqlite3.Error as error:
                 return {"broken": f"the database cannot be read ({error})"}
             finally:
-                connection.set_authorizer(self._authorizer)
+                connection.set_authorizer(self._authorizer.answer)
                 connection.set_progress_handler(self._tick, _TICK_STEPS)
         return {"tables": self._schema}
 
@@ -146,7 +149,8 @@ class SqliteEngine:
         rows: list[tuple[Any, ...]] = []
         truncated = False
         for row in cursor:
-            room -= sum([len(value) if isinstance(value, str | bytes) else 8 for value in row])
+            for value in row:
+                room -= len(value) if isinstance(value, _SIZED) else 8
             if room < 0 and not rows:
                 cursor.close()
                 told = f"one row is larger than {request['max_bytes']:,} bytes: select less of it"

@@ -1,7 +1,7 @@
 """What a query may touch: names of functions, tables and pragmas, everything else is refused."""
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 
 def _words(text: str) -> frozenset[str]:
@@ -52,7 +52,7 @@ _KEPT = 4_096
 
 
 class Authorizer:
-    """Asked by SQLite about everything that a statement would do, while it compiles it."""
+    """Answers what SQLite asks about everything that a statement would do, while it compiles it."""
 
     def __init__(self, tables: Iterable[str]) -> None:
         """`tables`: the names of those of the file, views included."""
@@ -63,13 +63,19 @@ class Authorizer:
         self.refused: str | None = None
         """What was refused since this was last set to None."""
 
-    def __call__(
-        self, action: int, first: str | None, second: str | None, database: str | None, trigger: str | None
-    ) -> int:
-        """SQLite's question; its answer."""
-        question = (action, first, second)
-        if question in self._known:
-            return sqlite3.SQLITE_OK
+    @property
+    def answer(self) -> Callable[[int, str | None, str | None, str | None, str | None], int]:
+        """What a connection asks; a plain function, since most of the questions are known and asked very often."""
+        known, decide, ok = self._known, self._decide, sqlite3.SQLITE_OK
+
+        def answer(
+            action: int, first: str | None, second: str | None, database: str | None, trigger: str | None
+        ) -> int:
+            return ok if (action, first, second) in known else decide(action, first, second)
+
+        return answer
+
+    def _decide(self, action: int, first: str | None, second: str | None) -> int:
         if action == sqlite3.SQLITE_READ:
             name = (first or "").lower()  # without a column it may be that of a common table expression
             allowed = name in self._tables or (second == "" and not name.startswith(("pragma_", "sqlite_")))
@@ -88,7 +94,7 @@ class Authorizer:
                 what = "a table of the engine's own state"
         if allowed:
             if second and len(self._known) < _KEPT:  # of a table, whose names are few, or a function
-                self._known.add(question)
+                self._known.add((action, first, second))
             return sqlite3.SQLITE_OK
         if self.refused is None:
             self.refused = what
