@@ -159,3 +159,19 @@ def test_a_loop_is_alone_in_its_own_step_only() -> None:
     assert loop.run_alone(told())
     assert not loop.run(told())
     assert not loop.run(beside())  # on a loop that others use, too
+
+
+async def test_a_query_says_whether_its_caller_is_alone(base: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only then does the process stay awake for the next: where others have work to do, they need the processor."""
+    said = []
+    begun = worker.Worker._begun
+
+    def noted(self: worker.Worker, frame: bytes) -> bytes:
+        said.append(b'"alone":true' in frame)
+        return begun(self, frame)
+
+    monkeypatch.setattr(worker.Worker, "_begun", noted)
+    base.query("SELECT 1")
+    await base.aquery("SELECT 2")
+    await asyncio.to_thread(lambda: loop.run_alone(base.aquery("SELECT 3")))
+    assert said == [True, False, True]

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
+from toolenvs import loop
 from toolenvs.databases import ddl, wire
 from toolenvs.databases import schema as schemas
 from toolenvs.databases.kept import shared
@@ -139,7 +140,7 @@ class Database(ABC):
         limits, started_s = limits or self.limits, time.perf_counter()
         if self._keep and (kept := self._again(sql, on, limits, now)) is not None:
             return kept
-        frame = self._frame(sql, limits, answer, seed, now, on)
+        frame = self._frame(sql, limits, answer, seed, now, on, alone=True)
         if isinstance(frame, Result):
             return frame
         try:
@@ -162,7 +163,7 @@ class Database(ABC):
         limits, started_s = limits or self.limits, time.perf_counter()
         if self._keep and (kept := self._again(sql, on, limits, now)) is not None:
             return kept
-        frame = self._frame(sql, limits, answer, seed, now, on)
+        frame = self._frame(sql, limits, answer, seed, now, on, alone=loop.alone.get())
         if isinstance(frame, Result):
             return frame
         try:
@@ -177,7 +178,7 @@ class Database(ABC):
         found = [self._again(sql, place, limits, None) for place in on]
         missing = [place for place, kept in zip(on, found, strict=True) if kept is None]
         if len(missing) > 1:
-            frame = self._frame(sql, limits, answer, None, None, tuple(missing))
+            frame = self._frame(sql, limits, answer, None, None, tuple(missing), alone=loop.alone.get())
             if isinstance(frame, Result):
                 return [frame] * len(on)
             outcome: dict[str, Any] = {}
@@ -238,7 +239,14 @@ class Database(ABC):
         return found
 
     def _frame(
-        self, sql: str, limits: Limits, answer: bool, seed: int | None, now: str | None, on: int | tuple[int, ...]
+        self,
+        sql: str,
+        limits: Limits,
+        answer: bool,
+        seed: int | None,
+        now: str | None,
+        on: int | tuple[int, ...],
+        alone: bool,
     ) -> bytes | Result:
         if not isinstance(sql, str):
             raise ConfigError(f"query() takes one text of SQL, not {sql!r:.100}")
@@ -254,7 +262,7 @@ class Database(ABC):
         if b"\0" in text:
             return Result("error", code="syntax", error="the query holds a NUL character: remove it")
         seed = self._seed if seed is None else _seed(seed)
-        head = _head(limits, bool(answer), seed, self._now if now is None else _moment(now), on)
+        head = _head(limits, bool(answer), seed, self._now if now is None else _moment(now), on, alone)
         return wire.query(head, text.removeprefix(_MARK))
 
     def close(self) -> None:
@@ -313,9 +321,10 @@ def _result(answer: dict[str, Any], started_s: float) -> Result:
 
 
 @functools.lru_cache(1024)
-def _head(limits: Limits, answer: bool, seed: int, now: str, on: int | tuple[int, ...]) -> bytes:
+def _head(limits: Limits, answer: bool, seed: int, now: str, on: int | tuple[int, ...], alone: bool) -> bytes:
     return wire.head(
         on=on,
+        alone=alone,
         answer=answer,
         seed=seed,
         now=now,

@@ -94,19 +94,22 @@ def out_of_memory() -> dict[str, Any]:
 
 
 class _Inbox:
-    """The messages that come, one at a time."""
+    """The messages that come, one at a time. Only for a caller with nothing else to do, who says so, it stays awake."""
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self._awake = Awake(channel, _AWAKE_S, moves=True)
+        self._alone = False
 
     def next(self) -> dict[str, Any] | None:
         """The next message; None when the other side has closed."""
-        piece = self._awake.receive()
+        piece = self._awake.receive() if self._alone else None
         if piece is None:
             piece = self._channel.recv(_PIECE_BYTES)
             self._awake.came()
-        return _message(self._channel, piece)
+        message = _message(self._channel, piece)
+        self._alone = message is not None and message.get("alone", False)
+        return message
 
 
 def _receive(channel: socket.socket) -> dict[str, Any] | None:
