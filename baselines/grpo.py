@@ -85,9 +85,10 @@ def main(args: Args) -> dict[str, float]:
                 old_logprobs = run.updater.rescore(batch) if args.recompute_logprobs else batch.logprobs
                 batch, shaped = run.updater.shape_rewards(batch, old_logprobs)
                 credit = assign_credit(args, batch)
-                line |= run.updater.update(batch, old_logprobs, credit.advantages, step)
-                line |= shaped
-                run.push(step)
+                updated = run.updater.update(batch, old_logprobs, credit.advantages, step)
+                line |= updated | shaped
+                if updated:
+                    run.push(step)
             line |= run.interleave(step)
             run.report(step, line, trajectories)
     return run.tested

@@ -91,10 +91,12 @@ def main(args: Args) -> dict[str, float]:
                     mini_batches=critic_mini_batches,
                     seed=(args.seed, step),
                 )
+                updated: dict[str, float] = {}
                 if step > args.critic_warmup_steps:
-                    line |= run.updater.update(batch, old_logprobs, credit.advantages, step)
+                    updated = run.updater.update(batch, old_logprobs, credit.advantages, step)
+                line |= updated | shaped
+                if updated:
                     run.push(step)
-                line |= shaped
             line |= run.interleave(step)
             run.report(step, line, trajectories)
     return run.tested

@@ -33,6 +33,31 @@ def test_the_schedule_scales_the_steps(schedule, steps):
     assert moved == pytest.approx(steps, rel=1e-3, abs=1e-6)
 
 
+def taken(layer, optimizers, gradient=1.0):
+    """How far a step moved the weights."""
+    before = layer.weight.detach().clone()
+    layer.weight.grad = torch.full_like(layer.weight, gradient)
+    optimizers.step()
+    return float((before - layer.weight.detach()).mean())
+
+
+def test_steps_that_were_left_out_bring_the_decay_on_and_warm_up_nothing():
+    layer = torch.nn.Linear(2, 2, bias=False)
+    falling = Optimizers(layer, lr=0.1, max_grad_norm=None, decay_steps=4)
+    assert taken(layer, falling) == pytest.approx(0.1, rel=1e-3)
+    assert taken(layer, falling, float("nan")) == 0.0
+    falling.pass_to(3)
+    falling.pass_to(2)  # what lies behind stays there
+    again = Optimizers(layer, lr=0.1, max_grad_norm=None, decay_steps=4)
+    again.load_state_dict(copy.deepcopy(falling.state_dict()))
+    assert taken(layer, falling) == pytest.approx(0.025, rel=1e-3)
+    assert taken(layer, again) == pytest.approx(0.025, rel=1e-3)
+    assert taken(layer, falling) == 0.0
+    rising = Optimizers(layer, lr=0.1, max_grad_norm=None, warmup_steps=4)
+    rising.pass_to(3)
+    assert taken(layer, rising) == pytest.approx(0.025, rel=1e-3)
+
+
 def test_a_gradient_that_is_not_finite_leaves_the_weights(model):
     optimizers = Optimizers(model, lr=0.1, muon_lr=0.1)
     before = copy.deepcopy(model.state_dict())

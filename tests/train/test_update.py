@@ -203,7 +203,7 @@ def test_overlong_episodes_are_left_out_of_the_loss_and_its_denominator(case):
     everything = replace(batch, cut_short=torch.ones(9, dtype=torch.bool))
     nothing, numbers = gradients(model, everything, old, advantages, overlong_filter=True)
     assert nothing == []
-    assert set(numbers.values()) == {0.0}
+    assert numbers == {}  # an entropy of 0 would be a collapse
 
 
 def test_the_divergence_as_a_cost_is_taken_from_each_token_s_reward(case):

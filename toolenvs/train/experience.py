@@ -63,6 +63,8 @@ class Experience:
         self._selector = open_selector(settings.selector, tasks, seed, settings.selector_options)
         self._replay = Replay(settings.replay, settings.replay_options, seed) if settings.replay else None
         _check_group(settings, 1 if self._replay is None else self._replay.least)
+        self.version = 0
+        """Of the policy's weights: the step that changed them last."""
         self._step = 0
         self._batch = 0
         self._told: dict[str, float] = {}
@@ -78,6 +80,12 @@ class Experience:
         """
         self._step, self._batch = step, 0
         return prompts if self._replay is None else self._replay.begin(step, prompts)
+
+    def renew(self, version: int) -> None:
+        """The policy's weights are those of that version from now on."""
+        self.version = version
+        if self._replay is not None:
+            self._replay.renew(version)
 
     def tasks(self, count: int, *, n: int) -> list[Task]:
         """The next tasks to roll out.
@@ -123,7 +131,8 @@ class Experience:
     def state_dict(self) -> dict[str, Any]:
         """Tensors and plain values."""
         replay = {} if self._replay is None else self._replay.state_dict()
-        return {"names": list(self._names), "selector": self._selector.state_dict(), "replay": replay}
+        selector = self._selector.state_dict()
+        return {"names": list(self._names), "selector": selector, "replay": replay, "version": self.version}
 
     def load_state_dict(self, state: Any) -> None:
         """Go on from what `state_dict` gave.
@@ -137,6 +146,7 @@ class Experience:
                 f"cannot resume: the checkpoint's selector and replay are {names}, the run's {list(self._names)}; "
                 "set `selector` and `replay` to those, or start in another folder"
             )
+        self.version = state.get("version", self.version)
         try:
             self._selector.load_state_dict(state["selector"])
             if self._replay is not None:

@@ -35,8 +35,10 @@ class Optimizers:
         muon_lr: of Muon, at its peak; with 0 there is no Muon, and AdamW takes every parameter.
         weight_decay: decoupled, of both.
         betas: of AdamW.
-        warmup_steps: steps over which the rates rise to their peaks.
+        warmup_steps: steps over which the rates rise to their peaks; only steps that were taken count, since what is
+            waited for are the optimizers' moments.
         decay_steps: steps, counted from the first, at whose end the rates have fallen to 0; None keeps them constant.
+            Steps that were left out count too, as in a schedule of transformers, which goes by its trainer's steps.
         max_grad_norm: gradients are scaled down to this norm; None leaves them as they are.
     """
 
@@ -65,6 +67,7 @@ class Optimizers:
         self._decay_steps = decay_steps
         self._max_grad_norm = max_grad_norm
         self._steps = 0
+        self._passed = 0  # steps that were taken, and those that were left out
 
     def step(self) -> float:
         """Apply the gradients and clear them; returns their norm before it was cut to `max_grad_norm`.
@@ -73,8 +76,9 @@ class Optimizers:
         """
         limit = self._max_grad_norm if self._max_grad_norm is not None else float("inf")
         norm = number(nn.utils.clip_grad_norm_(self._parameters, limit))
+        scale = self._schedule()
+        self._passed += 1
         if norm < float("inf"):
-            scale = self._schedule()
             self._steps += 1
             for optimizer, peaks in zip(self._optimizers, self._peaks, strict=True):
                 for group, peak in zip(optimizer.param_groups, peaks, strict=True):
@@ -83,10 +87,14 @@ class Optimizers:
         self.zero_grad()
         return norm
 
+    def pass_to(self, steps: int) -> None:
+        """So many steps lie behind, whether there was something to learn in each of them or not."""
+        self._passed = max(self._passed, steps)
+
     def _schedule(self) -> float:
         """What the next step's rates are, as a share of their peaks."""
         warm = min(1.0, (self._steps + 1) / self._warmup_steps) if self._warmup_steps else 1.0
-        left = max(0.0, 1 - self._steps / self._decay_steps) if self._decay_steps else 1.0
+        left = max(0.0, 1 - self._passed / self._decay_steps) if self._decay_steps else 1.0
         return warm * left
 
     def zero_grad(self) -> None:
@@ -96,11 +104,13 @@ class Optimizers:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the next step depends on, apart from the weights."""
-        return {"steps": self._steps, "optimizers": [optimizer.state_dict() for optimizer in self._optimizers]}
+        states = [optimizer.state_dict() for optimizer in self._optimizers]
+        return {"steps": self._steps, "passed": self._passed, "optimizers": states}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what `state_dict` gave; where parameters are shared out over processes, moments may be whole."""
         self._steps = state["steps"]
+        self._passed = state.get("passed", self._steps)  # older checkpoints know those alone that were taken
         for optimizer, saved in zip(self._optimizers, state["optimizers"], strict=True):
             parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
             moments = {

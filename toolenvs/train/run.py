@@ -91,9 +91,10 @@ class RunSettings(UpdateSettings, ExperienceSettings, WorkerSettings, RolloutSet
     betas: tuple[float, ...] = (0.9, 0.999)
     """Of AdamW."""
     warmup_steps: int = 0
-    """Updates over which the learning rates rise."""
+    """Updates over which the learning rates rise; those that were made, since a step without one warms nothing up."""
     decay: bool = False
-    """Whether the learning rates then fall to 0 at the last step."""
+    """Whether the learning rates then fall to 0 at the last step. A step that had nothing to learn from counts as any
+    other, as in a schedule of transformers, so that they are low at the end however many there were."""
     max_grad_norm: float = 1.0
     """Gradients are scaled down to this norm."""
 
@@ -119,7 +120,8 @@ class RunSettings(UpdateSettings, ExperienceSettings, WorkerSettings, RolloutSet
     checkpoint_every: int = 20
     """Steps between checkpoints."""
     trajectories_every: int = 10
-    """Steps between rollouts whose trajectories are written to the run's folder; 0 for none."""
+    """Steps between rollouts whose trajectories are written to the run's folder, the last step's in any case; 0 for
+    none."""
     resume: bool = False
     """Go on from the newest checkpoint in `output`."""
     rank_timeout_s: float = ranks.TIMEOUT_S
@@ -196,6 +198,7 @@ class Run(contextlib.AbstractContextManager["Run"]):
         """Who rolls out, where it is not this process."""
         self.engine: Engine = self._open_engine()
         self.agent = EngineAgent(self.engine, self._sampling)
+        self._scheduled: list[tuple[Optimizers, int]] = []
         self.optimizers = self.optimizers_for(self.model, lr=settings.lr, muon_lr=settings.muon_lr)
         self.experience = Experience(settings, self.env.tasks, self.collect, seed=settings.seed, steps=settings.steps)
         """Which tasks come next, and what became of earlier ones."""
@@ -237,7 +240,7 @@ class Run(contextlib.AbstractContextManager["Run"]):
         """
         settings = self.settings
         updates = settings.mini_batches * settings.epochs if updates is None else updates
-        return Optimizers(
+        made = Optimizers(
             model,
             lr=lr,
             muon_lr=muon_lr,
@@ -247,6 +250,8 @@ class Run(contextlib.AbstractContextManager["Run"]):
             decay_steps=settings.steps * updates if settings.decay else None,
             max_grad_norm=settings.max_grad_norm,
         )
+        self._scheduled.append((made, updates))
+        return made
 
     def steps(self) -> Iterator[int]:
         """The steps that are left, from 1; a resumed run goes on behind its newest checkpoint."""
@@ -257,8 +262,9 @@ class Run(contextlib.AbstractContextManager["Run"]):
             done, experienced = checkpoint.load(
                 saved[-1], model=self.model, optimizers=self.optimizers, parts=self.parts
             )
+            self.experience.version = done  # for checkpoints that do not say
             self.experience.load_state_dict(experienced)
-        self.push(done)
+        self.push(self.experience.version)
         if ranks.chief():
             self._recorder = Recorder(self.output, self._title, settings, done, device=self.device)
         self._test()
@@ -267,7 +273,7 @@ class Run(contextlib.AbstractContextManager["Run"]):
         for step in range(done + 1, settings.steps + 1):
             self._started_s = time.perf_counter()
             if not all(ranks.gather(self.engine.alive())):
-                self.push(step - 1)
+                self.push(self.experience.version)
             yield step
         if self._recorder is not None:
             self._recorder.close()
@@ -304,7 +310,9 @@ class Run(contextlib.AbstractContextManager["Run"]):
         self._rolled_s = time.perf_counter()
 
     def push(self, step: int) -> None:
-        """Give the engine the weights as they are after this step.
+        """Give the engine the weights as they are after this step, which names them from now on.
+
+        A step that changes nothing pushes nothing: the weights keep their name, and episodes their age.
 
         Raises:
             EngineError: it failed, or does not agree with the model about log-probabilities.
@@ -314,6 +322,7 @@ class Run(contextlib.AbstractContextManager["Run"]):
         # An engine of another process computes in the type that the model was saved in.
         coarse = COARSE_TOLERANCE if self._saved in (torch.bfloat16, torch.float16) else None
         self._pushed = push(self.engine, lora.merged(sampled) if own else sampled, step, tolerance=coarse)
+        self.experience.renew(step)
 
     def _open_engine(self) -> Engine:
         settings = self.settings
@@ -347,8 +356,11 @@ class Run(contextlib.AbstractContextManager["Run"]):
                 signs["workers_replaced"] = float(self.workers.replaced)
             self._recorder.write(step, {**line, **signs, **self._pushed, **times, **tested})
         self._pushed = {}
-        if settings.trajectories_every and step % settings.trajectories_every == 0 and ranks.chief():
+        every = settings.trajectories_every
+        if every and (step % every == 0 or step == settings.steps) and ranks.chief():
             write_trajectories(self.output / "trajectories" / f"step-{step:06d}.jsonl", trajectories)
+        for optimizers, updates in self._scheduled:
+            optimizers.pass_to(step * updates)
         if step % settings.checkpoint_every == 0 or step == settings.steps:
             checkpoint.save(
                 self.output / "checkpoints",

@@ -158,6 +158,8 @@ class Updater:
     def update(self, batch: Batch, old_logprobs: Tensor, advantages: Tensor, step: int) -> dict[str, float]:
         """All passes over the batch; returns what the updates looked like, token means over the batch.
 
+        Nothing where no token is left to learn from, as where every episode is overlong: the policy stays as it is.
+
         Args:
             batch: the rollout; its `logprobs` are the engine's.
             old_logprobs: of the policy before the first update, [B, T]; the engine's or `rescore`'s.
@@ -181,7 +183,7 @@ class Updater:
         sums = dict.fromkeys(("loss", "entropy", "kl", "clipped", "ratio"), 0.0)
         norm = 0.0
         if not (batch.mask == Mask.POLICY).any():
-            return {**sums, "gradient_norm": norm}
+            return {}
         whole = Denominator.of(batch.mask)
         rng = generator("update", settings.seed, step)
         for _ in range(settings.epochs):

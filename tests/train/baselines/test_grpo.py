@@ -125,6 +125,42 @@ def test_a_step_whose_groups_all_agree_changes_nothing(run, policy):
     assert all(torch.equal(value, after[name]) for name, value in before.items())
 
 
+def test_steps_that_change_nothing_keep_the_version_and_bring_the_decay_on(run, monkeypatch):
+    roll_out, write = run.module.roll_out, MetricsWriter.write
+
+    def idle(args, run, step):
+        trajectories, groups = roll_out(args, run, step)
+        return trajectories, [] if step in (2, 3) else groups
+
+    def interrupted(self, step, line):
+        write(self, step, line)
+        if step == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(run.module, "roll_out", idle)
+    options = {"steps": 5, "decay": True, "trajectories_every": 1, "filter": "every", "replay": "dots"}
+    whole = run("whole", **options)
+    assert ["gradient_norm" in line for line in read_metrics(whole)[1:]] == [True, False, False, True, True]
+    state = torch.load(whole / "checkpoints/step-000005.pt", weights_only=True)
+    assert (state["optimizers"]["steps"], state["optimizers"]["passed"]) == (3 * 2, 5 * 2)
+
+    monkeypatch.setattr(MetricsWriter, "write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run("cut", **options)
+    monkeypatch.setattr(MetricsWriter, "write", write)
+    cut = run("cut", **options, resume=True)  # behind a step that changed nothing
+    assert list(map(without_times, read_metrics(cut))) == list(map(without_times, read_metrics(whole)))
+    for folder in (whole, cut):
+        episodes = map(read_trajectories, sorted(folder.glob("trajectories/*")))
+        assert [{int(one.tokens.versions.max()) for one in each} for each in episodes] == [{0}, {1}, {1}, {1}, {4}]
+
+
+@pytest.mark.parametrize(("every", "kept"), [(0, []), (2, [2, 3]), (3, [3]), (10, [3])])
+def test_the_last_step_s_trajectories_are_kept_in_any_case(run, every, kept):
+    folder = run("kept", steps=3, prompts=1, samples=1, test_tasks=1, trajectories_every=every)
+    assert [path.name for path in sorted(folder.glob("trajectories/*"))] == [f"step-{step:06d}.jsonl" for step in kept]
+
+
 def load(folder):
     return load_policy(str(folder))[0].state_dict()
 

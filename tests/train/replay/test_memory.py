@@ -23,7 +23,7 @@ def test_it_never_holds_more_or_older_than_it_may(episode, capacity, max_age, ve
     memory = Memory(capacity, max_age)
     held: list[tuple[str, int]] = []
     for place, version in enumerate(versions):
-        memory.forget(version)
+        memory.forget(lambda old, now=version: now - old)
         memory.add(Group.of([episode(f"t{place}", version=version)]))
         young = [(task, old) for task, old in held if not max_age or version - old <= max_age]
         held = [*young, (f"t{place}", version)][-capacity:]

@@ -23,6 +23,12 @@ def remembered(*groups):
     return memory
 
 
+def begin(replay, step, prompts):
+    """A step whose predecessor changed the policy."""
+    replay.renew(step - 1)
+    return replay.begin(step, prompts)
+
+
 def opened(module, **options):
     return module.Strategy(module.Options(**options))
 
@@ -59,12 +65,12 @@ def test_repo_picks_by_reward_by_age_and_at_random(episode):
 @pytest.mark.parametrize("name", [name for name in names() if name.startswith("repo_")])
 def test_repo_replays_a_task_that_came_often_enough_beside_its_fresh_group(name, episode):
     replay = Replay(name, SMALL, seed=0)
-    replay.begin(1, 2)
+    begin(replay, 1, 2)
     replay.observe([episode("a"), episode("a", 0.0), episode("b"), episode("b", 0.0)])
-    replay.begin(2, 2)
+    begin(replay, 2, 2)
     assert replay.sequences([[episode("a")], [episode("b")]])[0] == []  # two of three
     replay.observe([episode("a", 0.0, version=1), episode("a", version=1)])
-    replay.begin(3, 2)
+    begin(replay, 3, 2)
     made, told = replay.sequences([[episode("b"), episode("b")], [episode("a")]])
     assert told["replayed"] == len(made) == (4 if name == "repo_all" else 2)
     assert {sequence.group for sequence in made} == {2}
@@ -74,9 +80,9 @@ def test_repo_replays_a_task_that_came_often_enough_beside_its_fresh_group(name,
 @pytest.mark.parametrize("name", ["repo_all", "exgrpo"])
 def test_a_task_that_came_twice_in_a_step_is_replayed_once(name, episode):
     replay = Replay(name, {} if name == "exgrpo" else {"cache": 4, "min_cached": 2}, seed=0)
-    replay.begin(1, 2)
+    begin(replay, 1, 2)
     replay.observe([episode("a", key="0", stem="0"), episode("a", 0.0, key="0/0", stem="0")])
-    replay.begin(2, 2)
+    begin(replay, 2, 2)
     made, _ = replay.sequences([[episode("a")], [episode("a", 0.0)]])
     assert len(made) == (1 if name == "exgrpo" else 2)
     assert len({sequence.group for sequence in made}) == 1  # no node is in two groups
@@ -84,15 +90,15 @@ def test_a_task_that_came_twice_in_a_step_is_replayed_once(name, episode):
 
 def test_dots_fills_up_with_mixed_groups_and_no_others(episode):
     replay = Replay("dots", {"share": 0.5}, seed=0)
-    assert replay.begin(1, 4) == 4
+    assert begin(replay, 1, 4) == 4
     replay.observe([episode("mixed"), episode("mixed", 0.0), episode("right"), episode("right")])
     replay.observe([episode("wrong", 0.0), episode("wrong", 0.0), episode("other"), episode("other", 0.0)])
     assert replay.sequences([[episode("new")]])[0] == []  # not in the step that they come from
-    assert replay.begin(2, 4) == 2
+    assert begin(replay, 2, 4) == 2
     made, told = replay.sequences([[episode("new")]])
     assert told == {"replayed": 4, "replay_age": 1}
     assert [sequence.group for sequence in made] == [1, 1, 2, 2]
-    assert replay.begin(3, 3) == 2  # half of three, downwards
+    assert begin(replay, 3, 3) == 2  # half of three, downwards
 
 
 def test_exgrpo_draws_rates_by_a_normal_density_and_a_task_of_each_evenly(episode):
@@ -114,19 +120,19 @@ def test_exgrpo_draws_rates_by_a_normal_density_and_a_task_of_each_evenly(episod
 
 def test_exgrpo_s_surest_right_episode_joins_the_fresh_group_until_the_task_is_retired(episode):
     replay = Replay("exgrpo", {"share": 1.0}, seed=0)
-    replay.begin(1, 2)
+    begin(replay, 1, 2)
     replay.observe([episode("a", 1.0, logprob=-2.0), episode("a", 0.0, logprob=-0.1), episode("a", 1.0, logprob=-1.0)])
-    replay.begin(2, 2)
+    begin(replay, 2, 2)
     assert replay.tasks(2, 0) == ["a"]
     made, told = replay.sequences([[episode("b")], [episode("a"), episode("a", 0.0)]])
     assert [(sequence.group, sequence.episode) for sequence in made] == [(1, 3)]
     assert made[0].logprobs.tolist() == [0, 0, -1.0, -0.5]
     assert told == {"replayed": 1, "replay_age": 1}
     replay.observe([episode("a", 0.0), episode("a", 0.0)])  # a failure is its rate, and not the end of it
-    replay.begin(3, 2)
+    begin(replay, 3, 2)
     assert replay.tasks(2, 0) == ["a"]
     replay.observe([episode("a"), episode("a")])
-    replay.begin(4, 2)
+    begin(replay, 4, 2)
     assert replay.tasks(2, 0) == []
     assert replay.sequences([[episode("a")]])[0] == []
 
@@ -139,9 +145,9 @@ OUTCOMES = st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=4)
 def test_exgrpo_s_rate_is_that_of_the_task_s_latest_group(episode, history, capacity):
     replay = Replay("exgrpo", {"share": 1.0, "capacity": capacity}, seed=0)
     for step, (task, successes) in enumerate(history, start=1):
-        replay.begin(step, 4)
+        begin(replay, step, 4)
         replay.observe([episode(task, success, version=step - 1) for success in successes])
-    replay.begin(len(history) + 1, 4)
+    begin(replay, len(history) + 1, 4)
     mixed = [task for task, successes in history if 0 < sum(successes) < len(successes)]
     held = mixed[-capacity:]
     latest = {task: float(np.mean(successes)) for task, successes in history}
@@ -153,23 +159,40 @@ def test_exgrpo_s_rate_is_that_of_the_task_s_latest_group(episode, history, capa
 def test_what_cannot_be_trained_on_is_not_remembered(episode):
     for name in names():
         replay = Replay(name, {"min_cached": 2} if name.startswith("repo") else {}, seed=0)
-        replay.begin(1, 1)
+        begin(replay, 1, 1)
         replay.observe([episode("a", ending="infrastructure"), episode("a", ending="infrastructure")])
-        replay.begin(2, 1)
+        begin(replay, 2, 1)
         assert replay.sequences([[episode("a")]]) == ([], {"replayed": 0})
 
 
 def test_an_episode_comes_back_as_it_was_sampled_and_not_when_it_is_too_old(episode):
     replay = Replay("dots", {"max_age": 2}, seed=0)
-    replay.begin(1, 2)
+    begin(replay, 1, 2)
     replay.observe([episode("a", logprob=-1.5, sequences=2), episode("a", 0.0, logprob=-0.25)])
-    replay.begin(3, 2)
+    begin(replay, 2, 2)
+    begin(replay, 3, 2)
     made, told = replay.sequences([])
     assert [sequence.logprobs[2] for sequence in made] == [-1.5, -1.5, -0.25]
     assert [sequence.episode for sequence in made] == [0, 0, 1]
     assert told == {"replayed": 2, "replay_age": 2}
-    assert replay.begin(4, 2) == 2
+    assert begin(replay, 4, 2) == 2
     assert replay.sequences([])[0] == []
+
+
+def test_steps_that_changed_nothing_make_nothing_older(episode):
+    replay = Replay("dots", {"max_age": 2}, seed=0)
+    assert replay.begin(1, 2) == 2
+    replay.observe([episode("a"), episode("a", 0.0)])
+    for step, version, age in [(2, 0, 0), (5, 0, 0), (6, 5, 1), (7, 5, 1), (9, 8, 2)]:
+        replay.renew(version)
+        assert replay.begin(step, 2) == 1
+        assert replay.sequences([])[1] == {"replayed": 2, "replay_age": age}
+        resumed = Replay("dots", {"max_age": 2}, seed=0)
+        resumed.load_state_dict(replay.state_dict())
+        replay = resumed
+        replay.renew(version)  # as a run does that goes on
+    replay.renew(9)
+    assert replay.begin(10, 2) == 2
 
 
 @pytest.mark.parametrize("name", names())
@@ -177,7 +200,7 @@ def test_a_resumed_replay_goes_on_alike(name, episode):
     options = SMALL if name.startswith("repo") else {}
 
     def step(replay, number):
-        fresh = replay.begin(number, 4)
+        fresh = begin(replay, number, 4)
         again = replay.tasks(fresh, 0)
         tasks = [*again, *(f"t{(number * 3 + place) % 5}" for place in range(fresh - len(again)))]
         groups = [
@@ -207,14 +230,14 @@ def test_no_node_of_a_tree_is_in_two_groups(episode):
         ]
 
     for step in (1, 2):
-        replay.begin(step, 6)
+        begin(replay, step, 6)
         replay.observe([*tree(f"a{step}"), *tree(f"b{step}")])
-    replay.begin(3, 6)
+    begin(replay, 3, 6)
     fresh = sequences_of_groups([tree("c"), tree("d")])
     made, _ = replay.sequences([tree("c"), tree("d")])
     again = Replay("dots", {"share": 0.5}, seed=0)
     again.load_state_dict(replay.state_dict())
-    again.begin(3, 6)
+    begin(again, 3, 6)
     assert [one.nodes.tolist() for one in again.sequences([tree("c"), tree("d")])[0]] == [
         one.nodes.tolist() for one in made
     ]

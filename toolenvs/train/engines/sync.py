@@ -50,7 +50,7 @@ def push(engine: Engine, model: nn.Module, version: int, *, tolerance: float | N
     Args:
         engine: gets the weights.
         model: its weights, by their names in transformers.
-        version: number of updates that they have seen.
+        version: of the weights; a run names them by the step that changed them last.
         tolerance: allowed mean absolute difference of log-probabilities; None for one by the model's type.
 
     Raises:

@@ -11,6 +11,7 @@ instead, and `correction` weighs each token by today's policy over the one that 
 To add a strategy, add a file, or name one from elsewhere as "some.module:Strategy".
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -59,6 +60,7 @@ class Replay:
         self._memory = Memory(settings.capacity, settings.max_age)
         self._seed = seed
         self._step = 0
+        self._versions = [0]
         self._prompts = 0
         self._new: list[Group] = []
         self._node = _FIRST_NODE
@@ -72,8 +74,17 @@ class Replay:
         """
         self._settle()
         self._step, self._prompts = step, prompts
-        self._memory.forget(step - 1)
+        self._memory.forget(self._age)
         return self._strategy.fresh(self._memory, prompts)
+
+    def renew(self, version: int) -> None:
+        """The policy's weights are those of that version from now on; a larger number than that of those before."""
+        if version > self._versions[-1]:
+            self._versions.append(version)
+
+    def _age(self, version: int) -> int:
+        """How often the weights changed since those of that version; what a step left as it was is no older."""
+        return len(self._versions) - bisect_right(self._versions, version)
 
     def tasks(self, count: int, batch: int) -> list[str]:
         """Up to `count` tasks by their ids that are to be rolled out again, in the step's rollout of that number."""
@@ -91,8 +102,8 @@ class Replay:
         """What is trained on beside the fresh groups, numbered behind those.
 
         Returns:
-            The sequences, and what they are: `replayed`, how many episodes, and `replay_age`, how many steps of the
-            policy lie behind them on average.
+            The sequences, and what they are: `replayed`, how many episodes, and `replay_age`, in how many steps the
+            policy has changed since it sampled them, on average.
         """
         fresh = [members[0].task for members in groups]
         number, episode = len(groups), sum(map(len, groups))
@@ -104,7 +115,7 @@ class Replay:
             number += again.joins is None
             for earlier in again.episodes:
                 made += [replace(sequence, group=group, episode=episode) for sequence in earlier.sequences]
-                ages.append(self._step - 1 - earlier.version)
+                ages.append(self._age(earlier.version))
                 episode += 1
         told = {"replayed": float(len(ages))} | ({"replay_age": float(np.mean(ages))} if ages else {})
         return made, told
@@ -117,13 +128,18 @@ class Replay:
     def state_dict(self) -> dict[str, Any]:
         """The memory; taken when a step is over."""
         self._settle()
-        return {**self._memory.state_dict(), "node": self._node}
+        held = (episode.version for group in self._memory.groups for episode in group.episodes)
+        oldest = min(held, default=self._versions[-1])
+        self._versions = self._versions[min(bisect_left(self._versions, oldest), len(self._versions) - 1) :]
+        return {**self._memory.state_dict(), "node": self._node, "versions": list(self._versions)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what `state_dict` gave."""
         self._new = []
         self._node = state["node"]
         self._memory.load_state_dict(state)
+        known = {group.version for group in self._memory.groups} | {0}
+        self._versions = list(state.get("versions", sorted(known)))  # older checkpoints tell no others
 
 
 _FIRST_NODE = 1 << 32

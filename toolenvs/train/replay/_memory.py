@@ -1,11 +1,11 @@
 """What a replay remembers: groups of finished episodes as they were sampled, oldest first, and never more than fit.
 
 An episode is kept as the sequences that it was trained on, so that its tokens still carry the log-probabilities of the
-policy that sampled them, and as the number of that policy: how many updates it had seen.
+policy that sampled them, and as the version of that policy: the step that had changed it last.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -94,7 +94,7 @@ class Memory:
 
     Args:
         capacity: groups that are kept; the oldest one makes room.
-        max_age: how far the policy of a group may lie behind the newest one, in steps; 0 for any.
+        max_age: how far the policy of a group may lie behind the newest one, in steps that changed it; 0 for any.
     """
 
     def __init__(self, capacity: int, max_age: int = 0) -> None:
@@ -117,10 +117,10 @@ class Memory:
                 self.groups[place] = replace(known, rate=group.rate)
                 return
 
-    def forget(self, version: int) -> None:
-        """Drop what is too old for a policy of that version."""
+    def forget(self, age: Callable[[int], int]) -> None:
+        """Drop what is too old, where `age` tells how far the policy of a version lies behind."""
         if self._max_age:
-            kept = [group for group in self.groups if version - group.version <= self._max_age]
+            kept = [group for group in self.groups if age(group.version) <= self._max_age]
             self.groups = deque(kept, maxlen=self.groups.maxlen)
 
     def episodes(self, task: str) -> list[Episode]:

@@ -16,7 +16,8 @@ class Options:
     capacity: int = 512
     """Groups that are remembered; the oldest one makes room."""
     max_age: int = 0
-    """Steps after which an episode is forgotten; 0 for none, where `capacity` alone is the bound."""
+    """Steps that changed the policy, after which an episode is forgotten; 0 for none, where `capacity` alone is the
+    bound."""
 
     def __post_init__(self) -> None:
         at_least(1, capacity=self.capacity)
