@@ -224,9 +224,9 @@ class Blueprint:
         paid: dict[str, float] = {}
         for name, term in self._terms.items():
             value = term(moment)
-            if inspect.isawaitable(value):
+            if type(value) is not float and inspect.isawaitable(value):
                 value = await value
-            if not isinstance(value, Real) or value != value:
+            if not isinstance(value, (float, Real)) or value != value:
                 raise JudgeError(f"the reward's term {name!r} gave {value!r}, not a number")
             paid[name] = self._weights[name] * float(value)
         return paid

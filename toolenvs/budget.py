@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 from toolenvs.schema import at_least
@@ -156,24 +157,29 @@ class Meter:
     def usage(self) -> dict[str, Usage]:
         """Each limit by name: used and left."""
         limits = self.limits
-        counted = {
-            "turns": (self.turns, limits.max_turns),
-            "calls": (self.calls, limits.max_calls),
-            "turn_tokens": (self.turn_tokens, limits.max_turn_tokens),
-            "response_tokens": (self.response_tokens, limits.max_response_tokens),
-            "response_chars": (self.response_chars, None),
-            "observation_chars": (self.observation_chars, limits.max_observation_chars),
+        usage = {
+            "turns": _usage(self.turns, limits.max_turns),
+            "calls": _usage(self.calls, limits.max_calls),
+            "turn_tokens": _usage(self.turn_tokens, limits.max_turn_tokens),
+            "response_tokens": _usage(self.response_tokens, limits.max_response_tokens),
+            "response_chars": Usage(self.response_chars, None),
+            "observation_chars": Usage(
+                self.observation_chars, _left(self.observation_chars, limits.max_observation_chars)
+            ),
         }
-        usage = {name: Usage(used, _left(used, limit)) for name, (used, limit) in counted.items()}
         for tool, limit in limits.max_calls_per_tool.items():
-            used = self.calls_per_tool.get(tool, 0)
-            usage[f"calls_{tool}"] = Usage(used, _left(used, limit))
+            usage[f"calls_{tool}"] = _usage(self.calls_per_tool.get(tool, 0), limit)
         if limits.max_input_tokens is not None:
-            used = self.prompt_tokens + self.response_tokens
-            usage["input_tokens"] = Usage(used, _left(used, limits.max_input_tokens))
+            usage["input_tokens"] = _usage(self.prompt_tokens + self.response_tokens, limits.max_input_tokens)
         elapsed_s = self.elapsed_s
         usage["seconds"] = Elapsed(elapsed_s, _left(elapsed_s, limits.deadline_s))
         return usage
+
+
+@lru_cache(1024, typed=True)
+def _usage(used: float, limit: float | None) -> Usage:
+    """Kept: of turns, calls and tokens the same few come again."""
+    return Usage(used, _left(used, limit))
 
 
 def _left(used: float, limit: float | None) -> float | None:

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -205,7 +205,7 @@ class Episode:
             action = _cut_at(action, self.stop)
         reply = self.blueprint.protocol.parse(action)
         written = self._policy_segments(action, reply, given)
-        own = "".join(segment.text for segment in written if segment.scored)
+        own = "".join([segment.text for segment in written if segment.scored])
         self._said.append(self.blueprint.protocol.prose(own + reply.dropped_stop))
         self.meter.turn_tokens = self.blueprint.count(action) if tokens is None else tokens
         self._spend(action, self.meter.turn_tokens)
@@ -310,12 +310,10 @@ class Episode:
             session = await tool.open(self.task, seed=self.seed, progress=self.progress)
             self._keep(call.tool, session)
         self._called.append(call)
-        limits, remaining_s = self.meter.limits, None
-        if limits.deadline_s is not None:
-            remaining_s = max(limits.deadline_s - self.meter.elapsed_s, 0.0)
+        deadline_s = self.meter.limits.deadline_s
         try:
-            async with asyncio.timeout(remaining_s):
-                result = await session.call(call.arguments)
+            running = session.call(call.arguments)
+            result = await (running if deadline_s is None else _within(deadline_s - self.meter.elapsed_s, running))
         except ToolError as error:
             return ToolResult(text=str(error), status="error")
         except TimeoutError:
@@ -397,14 +395,12 @@ class Episode:
             parts = [(author, observation.opening, False), (author, observation.content, True)]
             parts += [(Author.HARNESS, note and "\n" + note, False), (author, observation.closing, False)]
         feedback += [
-            Segment(by, text, turn, verbatim=verbatim, kept=kept if verbatim else None)
-            for by, text, verbatim in parts
-            if text
+            Segment(by, text, turn, True, verbatim, kept if verbatim else None) for by, text, verbatim in parts if text
         ]
-        text = "".join(segment.text for segment in feedback)
-        shown = "".join(segment.text for segment in (*written, *feedback) if segment.author is not Author.POLICY)
+        text, policy = "".join([segment.text for segment in feedback]), Author.POLICY
+        shown = "".join([segment.text for segment in (*written, *feedback) if segment.author is not policy])
         count = self.blueprint.count  # as a rollout encodes: each by itself
-        tokens = sum(count(segment.text, verbatim=segment.verbatim) for segment in feedback) - self._forgotten_tokens()
+        tokens = sum([count(one.text, verbatim=one.verbatim) for one in feedback]) - self._forgotten_tokens()
         if not self._fits(tokens) or len(shown) > self.blueprint.page.spaces.observation_length:
             return await self._finish(written, ending="length", calls=calls, malformed=malformed)
         self._spend(text, tokens)
@@ -578,6 +574,11 @@ def _fault(error: Exception) -> str:
     if isinstance(error, ToolenvsError):
         raise error
     return f"{type(error).__name__}: {error}"
+
+
+async def _within(seconds: float, running: Awaitable[ToolResult]) -> ToolResult:
+    async with asyncio.timeout(max(seconds, 0.0)):
+        return await running
 
 
 def _cut_at(action: str, stop: Sequence[str]) -> str:

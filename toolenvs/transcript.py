@@ -89,7 +89,10 @@ class Transcript:
 
     def read(self, turn: int) -> "Transcript":
         """What the policy reads, or would read, when it writes `turn`: of what was forgotten stands what is kept."""
-        if all(segment.kept is None for segment in self.segments):
+        for segment in self.segments:
+            if segment.kept is not None:
+                break
+        else:
             return self
         shown = [(segment, segment.read(turn)) for segment in self.segments]
         return Transcript(

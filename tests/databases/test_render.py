@@ -7,7 +7,7 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolenvs.databases import Database, Result, Value
+from toolenvs.databases import Database, Result, Value, render
 from toolenvs.databases.render import cell
 
 _VALUES = st.one_of(
@@ -148,3 +148,13 @@ def _literal(value: Value) -> str:
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     return str(value) if value != -(2**63) else "(-9223372036854775807 - 1)"
+
+
+@given(
+    st.one_of(
+        st.text("nNuUlLtTiIfFaAxX'+-.(0123456789e\u0130\u0131\u0663 ", min_size=1, max_size=6), st.text(min_size=1)
+    )
+)
+def test_what_could_be_another_value_is_found_without_the_pattern_where_that_is_sure(text: str) -> None:
+    for one in (text, f"{text}...(+{text}"):
+        assert render._taken(one) == (render._TAKEN.fullmatch(one) is not None)

@@ -306,17 +306,18 @@ def _ended(how: TimeoutError | Gone, limits: Limits) -> dict[str, Any]:
 def _result(answer: dict[str, Any], started_s: float) -> Result:
     if "broken" in answer:
         raise DatabaseError(answer["broken"])
+    told = answer.get
     return Result(
-        status=answer["status"],
-        columns=tuple(answer.get("columns", ())),
-        rows=tuple(map(tuple, answer.get("rows", ()))),
-        truncated=answer.get("truncated", False),
-        total_rows=answer.get("total_rows"),
-        code=answer.get("code"),
-        error=answer.get("error"),
-        steps=answer.get("steps"),
-        repeatable=answer.get("repeatable", True),
-        seconds=time.perf_counter() - started_s,
+        answer["status"],
+        tuple(told("columns", ())),
+        tuple(map(tuple, told("rows", ()))),
+        told("truncated", False),
+        told("total_rows"),
+        told("code"),
+        told("error"),
+        told("steps"),
+        told("repeatable", True),
+        time.perf_counter() - started_s,
     )
 
 

@@ -24,6 +24,8 @@ _TAKEN = re.compile(
     r"(?i:null|true|false|[+-]?(?:inf|nan|\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?)|x'[0-9a-f]*')|\(.*|.*\.\.\.\(\+.*"
 )
 """Texts that could be read as another kind of value, as the line under the rows, or as a cut value."""
+_TAKEN_STARTS = frozenset("nNtTfFiIxX+-.(0123456789")
+"""How such a text begins, where it is of ASCII alone and not a cut value."""
 _ESCAPES = {"'": "\\'", "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -31,10 +33,10 @@ def shown(result: "Result", *, max_rows: int = 50, max_chars: int = 8_000, max_c
     """The result as a model reads it: see the module for the form, and `Result.shown` for the limits."""
     if result.status != "ok":
         return f"{'Refused' if result.status == 'refused' else 'Error'} ({result.code}): {result.error}"
-    lines = [" | ".join(cell(name, max_cell_chars, is_name=True) for name in result.columns)]
+    lines = [" | ".join([cell(name, max_cell_chars, is_name=True) for name in result.columns])]
     used = 0
     for row in result.rows[:max_rows]:
-        line = " | ".join(cell(value, max_cell_chars) for value in row)
+        line = " | ".join([str(value) if type(value) is int else cell(value, max_cell_chars) for value in row])
         used += len(line) + 1
         if used > max_chars and len(lines) > 1:
             break
@@ -49,8 +51,7 @@ def cell(value: "Value", max_chars: int = 500, *, is_name: bool = False) -> str:
     """One value as text; of a text or blob at most `max_chars` characters or bytes, and what was cut."""
     if isinstance(value, str):
         cut = len(value) - max_chars
-        text = _text(value[:max_chars], is_name)
-        return f"{text}...(+{cut:,} characters)" if cut > 0 else text
+        return _text(value, is_name) if cut <= 0 else f"{_text(value[:max_chars], is_name)}...(+{cut:,} characters)"
     if isinstance(value, bytes):
         cut = len(value) - max_chars
         text = f"x'{value[:max_chars].hex().upper()}'"
@@ -70,9 +71,15 @@ def _bare(value: bool | int | float | Decimal | None) -> str:
 
 def _text(value: str, is_name: bool) -> str:
     plain = value.isprintable() and "|" not in value and value[:1] not in ("", " ") and value[-1] != " "
-    if plain and (is_name or (value[0] != "'" and _TAKEN.fullmatch(value) is None)):
+    if plain and (is_name or (value[0] != "'" and not _taken(value))):
         return value
     return "'" + "".join(_escaped(value)) + "'"
+
+
+def _taken(value: str) -> bool:
+    if value.isascii() and value[0] not in _TAKEN_STARTS and "...(+" not in value:  # most, without the pattern
+        return False
+    return _TAKEN.fullmatch(value) is not None
 
 
 def _escaped(value: str) -> Iterable[str]:

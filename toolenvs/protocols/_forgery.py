@@ -23,11 +23,14 @@ class Imitations:
             opening, closing = map(re.escape, spelled)
         tags = rf"(?i:(?P<closing>{closing})|{opening})"
         self._shield_ends = dict(shields)
+        self._word = name.lower() if spelled is None and name.isascii() else ""
         self._marks = re.compile("|".join([*map(re.escape, self._shield_ends), tags]))
         self._closing = re.compile(closing, re.IGNORECASE)
 
     def find(self, turn: str) -> list[Range]:
         """Ranges from each opening tag to the closing one behind it (or to the end), and each stray closing tag."""
+        if turn.isascii() and self._word not in turn.lower():  # as in most turns
+            return []
         found: list[Range] = []
         position = 0
         last_ends = {end: turn.rfind(end) for end in self._shield_ends.values()}
@@ -65,6 +68,8 @@ def without(text: str, pairs: Sequence[tuple[str, str]]) -> str:
 
 def merge(ranges: Sequence[Range]) -> tuple[Range, ...]:
     """The union of `ranges`, in order, as disjoint non-empty ranges."""
+    if not ranges:
+        return ()
     merged: list[Range] = []
     for start, end in sorted(r for r in ranges if r[0] < r[1]):
         if merged and start <= merged[-1][1]:

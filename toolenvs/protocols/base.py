@@ -105,7 +105,7 @@ def merge_assistant(prompt: Sequence[Message], parts: Sequence[tuple[str, str]])
     """Chat form of a protocol whose feedback stands inside the assistant's own message."""
     messages = [dict(message) for message in prompt]
     if parts:
-        messages.append({"role": "assistant", "content": "".join(text for _, text in parts)})
+        messages.append({"role": "assistant", "content": "".join([text for _, text in parts])})
     return messages
 
 

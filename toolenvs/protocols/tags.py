@@ -80,15 +80,12 @@ class Protocol:
 
     def parse(self, turn: str) -> Reply:
         """The first call that the turn closes, else the last answer."""
-        forged = _forgery.merge(
-            [
-                *self._imitations.find(turn),
-                *_forgery.other_turns(turn, self._template.turn_end, self._template.turn_start),
-            ]
-        )
-        text = _forgery.blank(turn, forged)
+        others = _forgery.other_turns(turn, self._template.turn_end, self._template.turn_start)
+        forged = _forgery.merge([*self._imitations.find(turn), *others])
+        text = _forgery.blank(turn, forged) if forged else turn
         marks = self._marks
-        closed = [(text.find(marks[name][1]), name) for name in self._options.calls if marks[name][1] in text]
+        found = [(text.find(marks[name][1]), name) for name in self._options.calls]
+        closed = [(end, name) for end, name in found if end >= 0]
         if closed:
             end, name = min(closed)
             return self._call(name, text[:end], forged)

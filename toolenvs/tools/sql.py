@@ -159,8 +159,13 @@ class Session:
             ran = _sql_parsing.translated(query, options.dialect, database.dialect)
         result = await database.aquery(ran, seed=self._seed)
         text = self._shown(result)
-        told = {"result": result.status, "code": result.code, "columns": result.columns, "rows": len(result.rows)}
-        data: dict[str, Any] = {"sql": query, **told}
+        data: dict[str, Any] = {
+            "sql": query,
+            "result": result.status,
+            "code": result.code,
+            "columns": result.columns,
+            "rows": len(result.rows),
+        }
         if self._tool.parses:
             data |= await _sql_parsing.data(database, query, ran, linking=options.linking)
             if options.hints and result.code in ("sql", "no_such_column"):
