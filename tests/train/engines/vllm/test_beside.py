@@ -160,6 +160,15 @@ def test_a_request_that_takes_too_long_fails(beside, monkeypatch):
         beside.generate([GenerateRequest(ids=[5, 6], max_new_tokens=1000)])
 
 
+def test_its_sockets_lie_in_a_folder_of_its_own(beside):
+    folder = beside._live().sockets
+    found = [path.is_socket() for path in folder.iterdir()]
+    assert found
+    assert all(found)
+    assert folder.stat().st_mode & 0o077 == 0
+    assert "VLLM_RPC_BASE_PATH" not in os.environ
+
+
 def processes_of_vllm():
     """Those below this one."""
     import psutil  # comes with vLLM
@@ -173,6 +182,7 @@ def test_its_death_is_told_and_the_next_push_starts_it_anew(beside, trainer, ask
     before = set(os.listdir("/dev/shm"))
     cores = processes_of_vllm()
     assert cores
+    sockets = beside._live().sockets
 
     async def killed():
         running = [
@@ -193,8 +203,12 @@ def test_its_death_is_told_and_the_next_push_starts_it_anew(beside, trainer, ask
         beside.generate(asked(1))
     assert push(beside, trainer, 5)["engine_mismatch"] < 1e-5
     assert agreement(beside, trainer).mean < 1e-5
+    assert not sockets.exists()
+    sockets = beside._live().sockets
+    assert sockets.exists()
     beside.close()
     beside.close()
+    assert not sockets.exists()
     with pytest.raises(EngineError, match="closed"):
         beside.generate(asked(1))
     assert processes_of_vllm() == []

@@ -8,7 +8,10 @@ import gc
 import importlib
 import importlib.metadata
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,10 +29,25 @@ _ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",
 }
 """Set before vLLM is imported, unless they are set already."""
+_SOCKETS = "VLLM_RPC_BASE_PATH"
 _SHUTDOWN_S = 60.0
 """A process that is killed instead of ending leaves its shared memory behind; ending takes seconds of CPU time."""
 _MIN_TEMPERATURE = 0.01
 """vLLM samples at this temperature where a smaller one is asked for, and does not say so."""
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,19 +147,18 @@ class Adapter:
         }
         engine_args: Any = importlib.import_module("vllm.engine.arg_utils").AsyncEngineArgs
         asynchronous: Any = importlib.import_module("vllm.v1.engine.async_llm").AsyncLLM
-        before = os.environ.get("OMP_NUM_THREADS")
-        if threads:
-            os.environ["OMP_NUM_THREADS"] = str(threads)  # read by the process that is about to start
+        self.sockets = Path(tempfile.mkdtemp(prefix="toolenvs-", dir=os.environ.get(_SOCKETS)))
+        """Where its processes meet; vLLM itself would leave their sockets behind in the folder for temporary files."""
+        read = {_SOCKETS: str(self.sockets)} | ({"OMP_NUM_THREADS": str(threads)} if threads else {})
         try:
-            self._engine = asynchronous.from_engine_args(engine_args(**arguments))
-        except (self._invalid, TypeError, ValueError) as error:
-            raise ConfigError(f"vLLM {self.installed.version} refuses its arguments for {model}: {error}") from error
-        finally:
-            if threads:
-                if before is None:
-                    del os.environ["OMP_NUM_THREADS"]
-                else:
-                    os.environ["OMP_NUM_THREADS"] = before
+            with _environment(read):  # it is read now, and by the process that is about to start
+                self._engine = asynchronous.from_engine_args(engine_args(**arguments))
+        except BaseException as error:
+            shutil.rmtree(self.sockets, ignore_errors=True)
+            if isinstance(error, self._invalid | TypeError | ValueError):
+                told = f"vLLM {self.installed.version} refuses its arguments for {model}: {error}"
+                raise ConfigError(told) from error
+            raise
         self.max_context: int = self._engine.model_config.max_model_len
 
     def parameters(
@@ -219,6 +236,9 @@ class Adapter:
         engine, self._engine = self._engine, None
         if engine.output_handler is not None:
             engine.output_handler.cancel()  # it would take the end for a failure
-        await asyncio.to_thread(engine.shutdown, _SHUTDOWN_S)
+        try:
+            await asyncio.to_thread(engine.shutdown, _SHUTDOWN_S)
+        finally:
+            shutil.rmtree(self.sockets, ignore_errors=True)
         del engine
         gc.collect()  # what is left of it would be closed once more, by an interpreter that ends
