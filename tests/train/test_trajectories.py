@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
 from toolenvs.rollout.trajectory import CallRecord, Trajectory
 from toolenvs.tokens import TokenTranscript
 from toolenvs.train.sampler import TaskSampler
-from toolenvs.train.trajectories import sequences_of, summary, trainable
+from toolenvs.train.trajectories import reward_spread, sequences_of, shared_text, summary, trainable
 from toolenvs.transcript import Author, Transcript
 
 
@@ -74,6 +76,28 @@ def test_the_summary_leaves_out_what_infrastructure_ended():
             "infrastructure": 1 / 4,
         }
     )
+
+
+def test_what_was_helped_tells_nothing_of_what_the_policy_can():
+    def alone(success, **changes):
+        return replace(trajectory(success=success, rewards=(0.0, success)), **changes)
+
+    failing = [alone(0.0), alone(0.0, task="u", group="1")]
+    helped = [alone(1.0, guidance="removed hint"), alone(1.0, task="u", group="1", guidance="prefix")]
+    told = summary([*failing, *helped])
+    assert (told["success"], told["helped"], told["reward"]) == (0.0, 0.5, 0.5)
+    assert "helped" not in summary(failing)
+    assert "success" not in summary(helped)
+    assert summary(helped)["helped"] == 1.0
+    assert reward_spread([*failing, *failing, *helped]) == reward_spread([*failing, *failing]) == {"reward_spread": 0.0}
+    assert reward_spread(helped) == shared_text(helped) == {}
+    assert shared_text([*failing, *helped]) == shared_text(failing) == {"shared_text": 1.0}
+
+
+def test_only_numbers_of_the_prompt_that_is_trained_on_measure_the_engine():
+    for guidance, off_policy in [("", False), ("hint", False), ("prefix", False), ("removed hint", True)]:
+        [sequence] = sequences_of(replace(trajectory(), guidance=guidance))
+        assert sequence.off_policy == off_policy
 
 
 def test_the_sampler_takes_every_task_once_an_epoch_and_goes_on_from_any_position():

@@ -206,6 +206,17 @@ def test_overlong_episodes_are_left_out_of_the_loss_and_its_denominator(case):
     assert numbers == {}  # an entropy of 0 would be a collapse
 
 
+def test_what_was_sampled_elsewhere_is_no_mismatch_of_the_engine(case):
+    model, batch, _, _ = case
+    updater = Updater(settings=UpdateSettings(recompute_logprobs=True), model=model, optimizers=None)
+    other = torch.arange(9) % 3 == 0
+    old = batch.logprobs + 0.25 + 5.0 * other[:, None]
+    _, told = updater.shape_rewards(replace(batch, off_policy=other), old)
+    assert told["rollout_mismatch"] == pytest.approx(0.25)
+    assert told["rollout_mismatch_max"] == pytest.approx(0.25)
+    assert updater.shape_rewards(replace(batch, off_policy=other | True), old)[1] == {}
+
+
 def test_the_divergence_as_a_cost_is_taken_from_each_token_s_reward(case):
     model, batch, old, _ = case
     settings = UpdateSettings(kl_coef=0.1, kl_form="k1", kl_place="reward")

@@ -73,7 +73,8 @@ class Trajectory:
     sampled_by: tuple[str, ...] = ()
     """Of a branch of a tree: the key of the episode that turn 1, 2, ... was sampled in; () where all were in this."""
     guidance: str = ""
-    """What the policy was helped with, "hint" or "prefix"; "" where it was not."""
+    """What the policy was helped with: "hint", "removed hint" where the prompt here is the one without, or "prefix"; ""
+    where it was not."""
     calls: tuple[CallRecord, ...] = ()
     usage: dict[str, float] = field(default_factory=dict)
     """What each budget had used."""

@@ -43,6 +43,8 @@ class TokenSequence:
     """Raw correctness of the episode."""
     cut_short: bool = False
     """Whether a limit on length ended it."""
+    off_policy: bool = False
+    """Whether its log-probabilities are of an earlier policy, or behind another prompt: no measure of the engine."""
 
     @classmethod
     def of(
@@ -144,6 +146,8 @@ class Batch:
     """Raw correctness of each sequence, float32 [B]."""
     cut_short: Tensor
     """Whether a limit on length ended it, bool [B]."""
+    off_policy: Tensor
+    """Whether its log-probabilities are of an earlier policy, or behind another prompt, bool [B]."""
     episodes: Tensor
     """Episode of each sequence, int64 [B]; those of one episode follow one another where a batch is made."""
     lengths: Tensor
@@ -195,6 +199,7 @@ def pad(sequences: Sequence[TokenSequence], device: torch.device | str = "cpu") 
         nodes=rectangle("nodes", torch.int64),
         success=torch.tensor([sequence.success for sequence in sequences], dtype=torch.float32),
         cut_short=torch.tensor([sequence.cut_short for sequence in sequences]),
+        off_policy=torch.tensor([sequence.off_policy for sequence in sequences]),
         episodes=_episodes([sequence.episode for sequence in sequences]),
         lengths=torch.tensor(lengths),
     ).to(device)

@@ -15,7 +15,7 @@ def mismatch(trainer: Tensor, engine: Tensor, mask: Tensor) -> dict[str, float]:
     Args:
         trainer: log-probabilities by the policy before the update, [B, T].
         engine: of the same tokens, as they were sampled, [B, T].
-        mask: [B, T].
+        mask: [B, T]; without the sequences that an earlier policy sampled, or behind another prompt.
 
     Returns:
         rollout_mismatch: mean absolute difference, in nats a token.

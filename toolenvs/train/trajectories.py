@@ -12,6 +12,9 @@ from toolenvs.rollout.trajectory import Trajectory
 from toolenvs.tokens import Mask, TokenTranscript
 from toolenvs.train.batching import TokenSequence
 
+REMOVED_HINT = "removed hint"
+"""The `guidance` of an episode that was sampled with a hint and is trained on without."""
+
 
 def trainable(trajectory: Trajectory) -> bool:
     """Whether something can be learned from it: infrastructure did not end it, and the policy sampled a token."""
@@ -60,6 +63,7 @@ def sequences_of(
                 nodes=node_of[written] if len(node_of) else node_of,
                 success=trajectory.success or 0.0,
                 cut_short=trajectory.ending == "length",
+                off_policy=trajectory.guidance == REMOVED_HINT,
             )
         )
     return sequences
@@ -98,7 +102,8 @@ def summary(trajectories: Sequence[Trajectory]) -> Mapping[str, float]:
     """What a batch of rollouts looked like. Everything but `infrastructure` leaves out what infrastructure ended.
 
     Returns:
-        success: mean raw correctness.
+        success: mean raw correctness of episodes without help; left out where every episode was helped.
+        helped: share of episodes that were helped (`guidance`); left out where there is none.
         reward: mean return.
         tool_use: share of episodes with at least one tool call.
         failed_calls: share of tool calls whose status is not "ok".
@@ -114,8 +119,11 @@ def summary(trajectories: Sequence[Trajectory]) -> Mapping[str, float]:
         for trajectory in whole
         if trajectory.tokens
     ]
+    alone = [float(trajectory.success or 0.0) for trajectory in _alone(whole)]
+    success = {"success": _mean(alone)} if alone or not whole else {}
+    helped = {"helped": 1 - len(alone) / len(whole)} if len(alone) < len(whole) else {}
     return {
-        "success": _mean([float(trajectory.success or 0.0) for trajectory in whole]),
+        **success,
         "reward": _mean([trajectory.reward for trajectory in whole]),
         "tool_use": _mean([float(bool(trajectory.calls)) for trajectory in whole]),
         "failed_calls": calls[False] / max(calls.total(), 1),
@@ -123,18 +131,23 @@ def summary(trajectories: Sequence[Trajectory]) -> Mapping[str, float]:
         "policy_tokens": _mean([float(count) for count in tokens]),
         "cut_short": _mean([float(value) for value in cut]),
         "infrastructure": 1 - len(whole) / max(len(trajectories), 1),
+        **helped,
     }
+
+
+def _alone(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
+    """Those that tell what the policy can do without help, and infrastructure did not end."""
+    return [trajectory for trajectory in trajectories if not trajectory.failed and not trajectory.guidance]
 
 
 def reward_spread(trajectories: Sequence[Trajectory]) -> dict[str, float]:
     """`reward_spread`: standard deviation of the return within a group, its mean over groups; empty without groups.
 
-    What infrastructure ended is left out, and so is a group that keeps fewer than two episodes.
+    What infrastructure ended or was helped is left out, and so is a group that keeps fewer than two episodes.
     """
     groups: dict[tuple[str, str], list[float]] = {}
-    for trajectory in trajectories:
-        if not trajectory.failed:
-            groups.setdefault((trajectory.task, trajectory.group), []).append(trajectory.reward)
+    for trajectory in _alone(trajectories):
+        groups.setdefault((trajectory.task, trajectory.group), []).append(trajectory.reward)
     spreads = [float(np.std(rewards)) for rewards in groups.values() if len(rewards) > 1]
     return {"reward_spread": _mean(spreads)} if spreads else {}
 
@@ -142,9 +155,9 @@ def reward_spread(trajectories: Sequence[Trajectory]) -> dict[str, float]:
 def shared_text(trajectories: Sequence[Trajectory]) -> dict[str, float]:
     """`shared_text`: share of episodes whose policy wrote exactly what it wrote for another task; empty for one task.
 
-    What infrastructure ended is left out.
+    What infrastructure ended or was helped is left out.
     """
-    whole = [trajectory for trajectory in trajectories if not trajectory.failed]
+    whole = _alone(trajectories)
     tasks: dict[str, set[str]] = {}
     for trajectory in whole:
         tasks.setdefault(trajectory.transcript.policy_text(), set()).add(trajectory.task)

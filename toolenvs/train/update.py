@@ -138,7 +138,8 @@ class Updater:
         settings, rewards = self.settings, batch.rewards
         added: dict[str, float] = {}
         if settings.recompute_logprobs:
-            added |= mismatch(old_logprobs, batch.logprobs, batch.mask)
+            sampled = batch.mask.masked_fill(batch.off_policy[:, None], Mask.ENVIRONMENT)
+            added |= mismatch(old_logprobs, batch.logprobs, sampled)
         if settings.overlong_cache_tokens:
             fine = overlong_penalty(
                 batch.mask,

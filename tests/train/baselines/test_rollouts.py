@@ -86,7 +86,9 @@ def test_questa(run):
     folder = run("questa", guidance="questa", guidance_options={"solutions": "extra:program", **HINTS}, filter="every")
     assert [line["hint_share"] for line in steps_of(folder)] == [0.5, 0.25]
     for line in steps_of(folder):
-        assert line["hinted"] == 1
+        assert line["hinted"] == line["helped"] == 1
+        assert "success" not in line
+        assert 0 <= line["hinted_success"] <= 1
         assert line["gradient_norm"] > 0
     assert {one.guidance for one in episodes_of(folder, 1)} == {"hint"}
 
@@ -102,6 +104,8 @@ def test_guide(run):
         helped = [one for one in episodes if one.guidance]
         assert len(episodes) == 6 + len(helped)
         assert len(helped) == round(6 * line["hinted"])
+        assert line.get("helped", 0) == pytest.approx(len(helped) / len(episodes))
+        assert line["success"] == pytest.approx(1 - line["unsolved"])  # one episode of each without a hint
         prompts = {one.group: one.transcript.segments[0].text for one in episodes if not one.guidance}
         assert all(one.transcript.segments[0].text == prompts[one.group] for one in helped)
 

@@ -101,7 +101,7 @@ def test_questa_shows_a_hint_to_every_task_that_has_a_solution(host):
     episodes = guidance.collect(tasks, n=3, seed=0, progress=0.5)
     assert [one.guidance for one in episodes] == ["hint"] * 3 + [""] * 3 + ["hint"] * 3 + [""] * 3
     assert [bool(one.success) for one in episodes] == [one.guidance == "hint" for one in episodes]
-    assert guidance.metrics() == {"hinted": 0.5, "hint_share": 1.0}
+    assert guidance.metrics() == {"hinted": 0.5, "hint_share": 1.0, "hinted_success": 1.0}
     assert guidance.metrics() == {}
     for one in episodes:  # trained on as it was sampled
         assert ("told:" in one.transcript.segments[0].text) == bool(one.guidance)
@@ -114,8 +114,8 @@ def test_guide_hints_at_what_nobody_solved_and_trains_on_the_prompt_without(host
     tasks[1] = replace(tasks[1], golds=("no",))  # which every episode says
     episodes = guidance.collect(tasks, n=2, seed=0, progress=0.5)
     assert [(one.group, one.guidance) for one in episodes] == [
-        *[("0", "")] * 2, *[("0", "hint")] * 2, *[("1", "")] * 2, *[("2", "")] * 2, *[("2", "hint")] * 2,
-        *[("3", "")] * 2,
+        *[("0", "")] * 2, *[("0", "removed hint")] * 2, *[("1", "")] * 2,
+        *[("2", "")] * 2, *[("2", "removed hint")] * 2, *[("3", "")] * 2,
     ]  # fmt: skip
     assert len({(one.group, one.key) for one in episodes}) == len(episodes)
     assert guidance.metrics() == {"unsolved": 0.75, "hinted": 0.5, "hinted_success": 1.0}
@@ -133,14 +133,14 @@ def test_guide_hints_at_what_nobody_solved_and_trains_on_the_prompt_without(host
     groups = [episodes[:4], episodes[6:10]]
     batch = pad(sequences_of_groups(groups))
     found = estimate("grpo", batch.rewards, batch.mask, batch.groups).advantages
-    helpful = [one.guidance == "hint" for group in groups for one in group]
+    helpful = [one.guidance == "removed hint" for group in groups for one in group]
     assert [bool(row[mask == 1].min() > 0) for row, mask in zip(found, batch.mask, strict=True)] == helpful
 
 
 def test_hints_go_with_trees(host):
     guidance, tasks, _, _ = helped(host, "guide", {0}, rollout=tree.Rollout)
     episodes = guidance.collect(tasks[:1], n=1, seed=0)
-    assert [one.guidance for one in episodes] == [""] * 5 + ["hint"] * 5
+    assert [one.guidance for one in episodes] == [""] * 5 + ["removed hint"] * 5
     assert len({one.key for one in episodes}) == 10
     assert guidance.metrics()["leaves"] == 10
 

@@ -118,8 +118,20 @@ def test_a_policy_that_was_broken_at_once_is_seen_by_what_it_could_before():
     assert warned("success", [{**line, "success": 0.2} for line in lines]) == []
 
 
-def test_replayed_episodes_are_no_mismatch_of_the_engine():
-    assert warned("mismatch", then(lambda line: {"rollout_mismatch": 0.9, "replayed": 3.0})) == []
+def test_help_neither_disturbs_a_monitor_nor_calms_it():
+    """Where every episode is helped there is no success to look at, and the length is that of help."""
+
+    def helped(change):
+        return then(lambda line: {**change, "helped": 1.0, "success": None})
+
+    for tested, steps in ((0.95, []), (0.3, [40])):
+        lines = [{"step": 0, "test_success": tested}, *helped({"entropy": 0.01})]
+        assert [40 if 40 <= step <= 46 else step for step in warned("entropy", lines)[:1]] == steps
+    assert warned("length", then(lambda line: {"policy_tokens": 120.0, "success": 0.3, "helped": 0.5})) == []
+    assert warned("success", helped({})) == []
+    gaps = [line if line["step"] % 2 else {**line, "success": None} for line in then(SIGNS["success"])]
+    told = open_monitors({})["success"](gaps) or ""
+    assert 20 < int(told.partition("around step ")[2].partition(":")[0]) < 40  # when it was at its best
 
 
 def test_a_small_spread_of_solved_tasks_is_what_one_wants():

@@ -98,6 +98,7 @@ def test_dots_fills_up_with_mixed_groups_and_no_others(episode):
     made, told = replay.sequences([[episode("new")]])
     assert told == {"replayed": 4, "replay_age": 1}
     assert [sequence.group for sequence in made] == [1, 1, 2, 2]
+    assert all(sequence.off_policy for sequence in made)
     assert begin(replay, 3, 3) == 2  # half of three, downwards
 
 

@@ -24,6 +24,7 @@ from toolenvs.train.guidance._hints import HintOptions
 from toolenvs.train.guidance.solutions import open_solutions
 from toolenvs.train.rollouts.base import Host, Rollout
 from toolenvs.train.streams import seed_of
+from toolenvs.train.trajectories import REMOVED_HINT
 from toolenvs.transcript import Author, Segment, Transcript
 
 
@@ -98,7 +99,7 @@ def _joined(episode: Trajectory, place: int) -> Trajectory:
         episode,
         key=f"{episode.key}h",
         group=str(place),
-        guidance="hint",
+        guidance=REMOVED_HINT,
         sampled_by=tuple(f"{key}h" for key in episode.sampled_by),
     )
 

@@ -52,4 +52,6 @@ class Guidance(Guided):
         episodes = self._rollout.collect(shown, n=n, seed=seed, progress=progress, prefill=prefill)
         self.count("hinted", [float(hint is not None) for hint in hints])
         self.count("hint_share", [share])
+        helped = [one for one in episodes if hints[int(one.group)] and not one.failed]
+        self.count("hinted_success", [float(one.success or 0.0) for one in helped])
         return [replace(one, guidance="hint") if hints[int(one.group)] else one for one in episodes]

@@ -21,6 +21,9 @@ def lately(values: Sequence[float], window: int) -> float | None:
 
 
 def solved(lines: Sequence[Mapping[str, Any]], window: int, enough: float) -> bool:
-    """Whether success lately is such that a policy may well be sure of itself."""
-    success = lately(series(lines, "success"), window)
-    return success is not None and success >= enough
+    """Whether success lately is such that a policy may well be sure of itself.
+
+    Help says nothing of it: where every episode was helped, the newest success on held-out tasks is what there is.
+    """
+    success = series(lines[-window:], "success") or series(lines, "test_success")[-1:]
+    return bool(success) and fmean(success) >= enough

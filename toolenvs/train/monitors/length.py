@@ -41,7 +41,8 @@ class Monitor:
                 f"A budget ends {cut:.0%} of the episodes before they end by themselves: try a larger max_turn_tokens "
                 "or budget, or a fine for length (overlong_cache_tokens)."
             )
-        tokens, success = series(lines, "policy_tokens"), series(lines, "success")
+        alone = [line for line in lines if not line.get("helped")]  # with a hint there is less to write
+        tokens, success = series(alone, "policy_tokens"), series(alone, "success")
         count = options.window + options.back
         if len(tokens) < count or len(success) < count:
             return None

@@ -1,8 +1,8 @@
 """Engine and trainer give the same tokens unlike log-probabilities, so that training is off-policy without a word.
 
-See toolenvs/train/mismatch.py for the figures; steps that train on replayed episodes, which an earlier policy sampled,
-tell nothing of it. Yao et al. 2025 ("Your efficient RL framework secretly brings you off-policy training") found it
-between vLLM and FSDP, and runs that collapsed of it.
+See toolenvs/train/mismatch.py for the figures; replayed episodes, which an earlier policy sampled, and those whose hint
+was taken out of the prompt are not among them. Yao et al. 2025 ("Your efficient RL framework secretly brings you
+off-policy training") found it between vLLM and FSDP, and runs that collapsed of it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,9 +32,8 @@ class Monitor:
 
     def __call__(self, lines: Sequence[Mapping[str, Any]]) -> str | None:
         """As of any monitor."""
-        fresh = [line for line in lines if not line.get("replayed")]
         for name in _METRICS:
-            now = lately(series(fresh, name), self.options.window)
+            now = lately(series(lines, name), self.options.window)
             if now is not None and now > self.options.most:
                 return (
                     f"The engine's log-probabilities differ from the trainer's by {now:.3g} nats a token ({name}): try "

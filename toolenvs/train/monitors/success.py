@@ -35,7 +35,8 @@ class Monitor:
     def __call__(self, lines: Sequence[Mapping[str, Any]]) -> str | None:
         """As of any monitor."""
         options = self.options
-        values = series(lines, "success")
+        told = [line for line in lines if line.get("success") is not None]
+        values = series(told, "success")
         means = [fmean(values[end - options.window : end]) for end in range(options.window, len(values) + 1)]
         if not means:
             return None
@@ -47,7 +48,7 @@ class Monitor:
             )
         if max(means) < options.least or means[-1] >= options.fall * max(means):
             return None
-        step = lines[-1]["step"] - (len(means) - 1 - means.index(max(means)))
+        step = told[means.index(max(means)) + options.window - 1]["step"]
         return (
             f"Success has fallen to {means[-1]:.2f} from {max(means):.2f} around step {step}: go on from a checkpoint "
             "of that time with a lower lr, kl_coef = 0.001 or filter = 'uncertain', or train with a critic "

@@ -114,7 +114,7 @@ class Replay:
             group = number if again.joins is None else again.joins
             number += again.joins is None
             for earlier in again.episodes:
-                made += [replace(sequence, group=group, episode=episode) for sequence in earlier.sequences]
+                made += [replace(one, group=group, episode=episode, off_policy=True) for one in earlier.sequences]
                 ages.append(self._age(earlier.version))
                 episode += 1
         told = {"replayed": float(len(ages))} | ({"replay_age": float(np.mean(ages))} if ages else {})
