@@ -18,7 +18,7 @@ filters, `aggregation` a form in losses.py; all of them in toolenvs/train.
     turn credit    turn_returns             seq-mean-token-sum-norm    turn_gamma 0.4 (Kevin)
     DOTS           grpo                     token-mean                 selector dots, replay dots
     RePO           grpo                     seq-mean-token-mean        replay repo_reward, filter every
-    ExGRPO         grpo                     token-mean                 replay exgrpo
+    ExGRPO         grpo                     token-mean                 replay exgrpo, filter every
     ReLIFT         dr_grpo                  token-mean                 relift: demonstrations of the hardest tasks
     TreeRL         tree_rl                  token-mean                 rollout tree
 
@@ -134,6 +134,6 @@ def expose_observations(batch: Batch) -> Batch:
 
 if __name__ == "__main__":
     settings = parse(Args, description=__doc__ or "")
-    if settings.samples < 2 and settings.filter == "informative" and settings.rollout != "tree":
+    if settings.samples < 2 and settings.filter in ("informative", "rest") and settings.rollout != "tree":
         raise ConfigError(f"samples is {settings.samples}; a group needs at least 2 episodes to be compared")
     main(settings)

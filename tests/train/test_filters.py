@@ -44,10 +44,11 @@ def test_informative_groups_are_kept_by_raw_correctness_and_not_by_reward():
         Episode("broken", None, 0.0, failed=True),
         Episode("silent", 0.0, 0.0),
         Episode("silent", 1.0, 1.0, sampled=False),
+        *(Episode("unjudged", success, 1.0) for success in (0.0, None)),  # both count as wrong
     ]
     assert kept("informative", made) == ["unlike"]
-    assert kept("every", made) == ["alike", "unlike", "alone", "broken", "silent"]
-    assert [len(group) for group in filters.select("every", made)] == [2, 2, 1, 1, 1]
+    assert kept("every", made) == ["alike", "unlike", "alone", "broken", "silent", "unjudged"]
+    assert [len(group) for group in filters.select("every", made)] == [2, 2, 1, 1, 1, 2]
 
 
 @pytest.mark.parametrize(

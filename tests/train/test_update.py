@@ -250,6 +250,21 @@ def test_the_overlong_fine_grows_over_the_cache_and_stands_on_the_last_policy_to
     assert added == {"overlong": pytest.approx(0.5 * fine / 2)}
 
 
+def test_an_episode_of_several_sequences_is_as_long_as_all_of_them_and_fined_once():
+    sequences = [
+        *(replace(TokenSequence.of(np.ones(6), [0, 1, 1, 1, 1, 0]), episode=3) for _ in range(2)),  # 8 tokens
+        replace(TokenSequence.of(np.ones(6), [0, 1, 1, 1, 1, 0]), episode=4),
+    ]
+    updater = Updater(
+        settings=UpdateSettings(overlong_cache_tokens=4, overlong_max_tokens=10), model=None, optimizers=None
+    )
+    shaped, added = updater.shape_rewards(pad(sequences), torch.zeros(3, 6))
+    expected = torch.zeros(3, 6)
+    expected[1, 4] = -0.5
+    torch.testing.assert_close(shaped.rewards, expected)
+    assert added == {"overlong": pytest.approx(-0.25)}
+
+
 def test_the_proximal_policy_is_the_weighted_mean_of_all_before():
     layer = torch.nn.Linear(2, 1, bias=False)
     seen = [layer.weight.detach().clone()]

@@ -16,6 +16,7 @@ from toolenvs.tokens import Mask
 from toolenvs.train import policy_losses, ranks
 from toolenvs.train.batching import Batch
 from toolenvs.train.corrections import sampling_correction
+from toolenvs.train.episodes import EpisodeRows
 from toolenvs.train.ewma import Ewma
 from toolenvs.train.forward import ForwardSettings, evaluating, micro_batches
 from toolenvs.train.kl import kl_per_token
@@ -141,14 +142,15 @@ class Updater:
             sampled = batch.mask.masked_fill(batch.off_policy[:, None], Mask.ENVIRONMENT)
             added |= mismatch(old_logprobs, batch.logprobs, sampled)
         if settings.overlong_cache_tokens:
+            rows = EpisodeRows(batch)  # an episode is as long as its sequences together, and fined once
             fine = overlong_penalty(
-                batch.mask,
+                rows.join(batch.mask),
                 max_tokens=settings.overlong_max_tokens,
                 cache_tokens=settings.overlong_cache_tokens,
                 factor=settings.overlong_factor,
             )
-            rewards = rewards + fine
-            added["overlong"] = float(fine.sum()) / len(batch)
+            rewards = rewards + rows.split(fine)
+            added["overlong"] = float(fine.sum()) / len(fine)
         if self.reference is not None and settings.kl_place == "reward":
             anchor = rescore(settings, self.reference, batch)
             kl = kl_per_token(old_logprobs, anchor, batch.mask, settings.kl_form)

@@ -9,4 +9,4 @@ from toolenvs.train.filters import Groups
 
 def select(groups: Groups) -> Groups:
     """Those of at least two members, of unlike correctness."""
-    return [members for members in groups if len({member.success for member in members}) > 1]
+    return [members for members in groups if len({member.success or 0.0 for member in members}) > 1]
