@@ -39,6 +39,19 @@ def test_a_resumed_run_has_the_events_of_one_that_was_not_interrupted(tmp_path):
     assert (tmp_path / "cut/events.jsonl").read_bytes() == (tmp_path / "whole/events.jsonl").read_bytes()
 
 
+def test_a_run_goes_on_without_looking_at_old_lines_anew(tmp_path):
+    watched(tmp_path, [1, 9, 9])
+    looked = []
+    lines = [{"step": step, "x": x} for step, x in enumerate([1, 9, 9], start=1)]
+    watch = Watch(tmp_path, {"high": lambda seen: looked.append(len(seen)) or "It is high still."}, lines)
+    assert looked == []
+    assert watch.look(4, {"x": 9}) == []  # told already
+    assert looked == [4]
+    watch.close()
+    watched(tmp_path, [1])  # another run
+    assert read_events(tmp_path) == []
+
+
 def test_values_that_are_not_finite_reach_monitors_as_none(tmp_path):
     seen = []
     watch = Watch(tmp_path, {"seeing": lambda lines: seen.append(lines[-1])})

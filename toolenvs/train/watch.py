@@ -24,16 +24,21 @@ class Watch:
     Args:
         folder: of the run.
         monitors: by name.
-        lines: of the metrics that a resumed run begins with; the file then holds what was seen in them, and no more.
+        lines: of the metrics that a resumed run begins with; of the file that is left which was seen in them. They are
+            not looked at anew, which takes a time that grows with the square of their number.
+
+    Raises:
+        ConfigError: the file is damaged.
     """
 
     def __init__(self, folder: Path, monitors: Mapping[str, Look], lines: Iterable[Mapping[str, Any]] = ()) -> None:
         self._monitors = monitors
-        self._lines: list[Mapping[str, Any]] = []
-        self._warned: set[str] = set()
+        self._lines = list(lines)
         path = folder / FILE
         unfinished = path.with_suffix(".unfinished")
-        events = [event for line in lines for event in self._look(line)]
+        events = [event for event in read_events(folder) if self._lines and event["step"] <= self._lines[-1]["step"]]
+        state = {event["monitor"]: event["event"] for event in events}  # the newest one of each
+        self._warned = {name for name, event in state.items() if event == BEGINS}
         unfinished.write_text("".join(map(_written, events)), encoding="utf-8")
         unfinished.replace(path)
         self._file = path.open("a", encoding="utf-8")
