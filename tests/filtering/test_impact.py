@@ -1,6 +1,7 @@
 """LIMR: scores against the formula in a loop, and the history of a run from its trajectories."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -75,7 +76,7 @@ def run(tmp_path):
 
 def test_a_history_is_the_share_of_right_episodes_of_each_epoch(run):
     steps = [
-        [episode("a", 1.0), episode("a", 0.0)],
+        [episode("a", 1.0), episode("a", 0.0), replace(episode("a", 1.0), guidance="hint")],
         [episode("b", 0.9), episode("b", None, "infrastructure")],
         [episode("b", 1.0), episode("c", 1.0)],
         [episode("a", None, "infrastructure")],

@@ -62,7 +62,7 @@ def _filled(curve: Sequence[float | None]) -> list[float | None]:
 
 
 def history(run: Path, *, steps_per_epoch: int, epochs: int | None = None) -> History:
-    """What a run's trajectories tell.
+    """What a run's trajectories tell, but for episodes that were helped.
 
     Args:
         run: folder of a run that kept the trajectories of every step (`trajectories_every = 1`).
@@ -91,7 +91,7 @@ def history(run: Path, *, steps_per_epoch: int, epochs: int | None = None) -> Hi
     found: dict[str, list[list[float]]] = {}
     for step, path in files[: count * steps_per_epoch]:
         for episode in read_trajectories(path):
-            if not episode.failed:
+            if not episode.failed and not episode.guidance:
                 seen = found.setdefault(episode.task, [[] for _ in range(count)])
                 seen[(step - 1) // steps_per_epoch].append(float((episode.success or 0.0) >= 1))
     rates = {task: [sum(seen) / len(seen) if seen else None for seen in epoch] for task, epoch in found.items()}
