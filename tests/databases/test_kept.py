@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolenvs import databases
-from toolenvs.databases import Database, Limits
+from toolenvs.databases import Database, Limits, wire
 from toolenvs.databases.kept import Kept
 from toolenvs.databases.pool import Gone, Pool
 from toolenvs.errors import ConfigError
@@ -147,10 +147,10 @@ def test_databases_of_one_file_share_them_and_a_changed_file_has_its_own(file: P
 def test_no_more_are_kept_than_was_said(base: Database) -> None:
     for number in range(20):
         assert base.query(f"SELECT {number}").rows == ((number,),)
-        assert len(base._kept) <= 4
+        assert len(base._kept[0]) <= 4
     with databases.open(base.path, workers=1) as other:  # type: ignore[attr-defined]
         other.query("SELECT 99")
-    assert base._kept.find("SELECT 99", 0, base._now, base.limits) is None
+    assert base._kept[0].find("SELECT 99", base._now, base.limits) is None
 
 
 def test_what_is_asked_for_again_and_again_stays(base: Database, asked: list[bytes]) -> None:
@@ -164,21 +164,20 @@ def test_what_is_asked_for_again_and_again_stays(base: Database, asked: list[byt
 def test_never_more_than_that_whatever_is_asked(most: int, asked_for: list[int]) -> None:
     kept, limits = Kept(), Limits()
     for number in asked_for:
-        if kept.find(str(number), 0, "", limits) is None:
-            kept.add(str(number), 0, "", limits, number, most)  # type: ignore[arg-type]
-        assert kept.find(str(number), 0, "", limits) == number
+        if kept.find(str(number), "", limits) is None:
+            kept.add(str(number), "", limits, number, most)  # type: ignore[arg-type]
+        assert kept.find(str(number), "", limits) == number
         assert len(kept) <= most
 
 
 def test_wider_limits_take_over_what_narrower_ones_gave() -> None:
     kept, narrow = Kept(), Limits(max_rows=10)
-    kept.add("q", 0, "now", narrow, "result", 2)  # type: ignore[arg-type]
-    assert kept.find("q", 0, "now", Limits(max_rows=10)) == "result"
-    assert kept.find("q", 0, "now", Limits(max_rows=11, max_steps=2**31 - 1)) == "result"
+    kept.add("q", "now", narrow, "result", 2)  # type: ignore[arg-type]
+    assert kept.find("q", "now", Limits(max_rows=10)) == "result"
+    assert kept.find("q", "now", Limits(max_rows=11, max_steps=2**31 - 1)) == "result"
     for field in ("max_rows", "max_steps", "max_bytes", "max_value_bytes", "max_sql_bytes", "timeout_s"):
-        assert kept.find("q", 0, "now", narrow.override(**{field: 1})) is None
-    assert kept.find("q", 1, "now", narrow) is None
-    assert kept.find("q", 0, "later", narrow) is None
+        assert kept.find("q", "now", narrow.override(**{field: 1})) is None
+    assert kept.find("q", "later", narrow) is None
 
 
 async def test_one_message_asks_several_files(tmp_path: Path, asked: list[bytes]) -> None:
@@ -228,3 +227,60 @@ async def test_each_of_several_files_has_its_own_time(tmp_path: Path) -> None:
         each = await opened.aquery_each(forever, range(3))
         assert [result.code for result in each] == ["timeout"] * 3
         assert [result.rows[0][0] for result in await opened.aquery_each("SELECT min(a) FROM t", range(3))] == [0, 1, 2]
+
+
+async def test_one_message_asks_as_long_as_each_gives_what_is_expected(tmp_path: Path, asked: list[bytes]) -> None:
+    first, *beside = (str(_made(tmp_path / f"{number}.sqlite", number)) for number in range(4))
+    with databases.open(first, beside=beside, workers=1, keep=8, timeout_s=60) as opened:
+
+        async def told(
+            sql: str, on: list[int], expected: list[tuple[int, ...]], most_steps: int = 2**31
+        ) -> list[object]:
+            like = [wire.digest(("a",), [expected]) for expected in expected]
+            before = len(asked)
+            given = await opened.aquery_while(sql, on, like, most_steps=most_steps, answer=True)
+            assert len(asked) == before + 1
+            return [one and (one.rows or one.code) for one in given]
+
+        sql = "SELECT min(a) FROM t"
+        assert await told(sql + " ", [0, 1, 2, 3], [(0,), (1,), (2,), (3,)]) == [((0,),), None, None, None]
+        assert await told(sql + "  ", [0, 1, 2, 3], [(0,), (1,), (9,), (3,)]) == [((0,),), None, ((2,),)]
+        assert await told(sql + "   ", [0, 1], [(1,), (1,)]) == [((0,),)]
+        assert await told(sql, [3, 1], [(3,), (1,)]) == [None, None]
+        assert await told(sql, [1, 2, 3], [(1,), (1,), (1,)]) == [None, ((2,),)]
+        assert await told("SELECT min(a), 0 FROM t", [1], [(1,)]) == [((1, 0),)]  # as many rows, not as many columns
+        assert await told("SELECT min(a) + 0.0 FROM t", [1], [(1,)]) == [
+            ((1.0,),)
+        ]  # equal, but that is not ours to say
+        assert await told("SELECT b FROM t", [0, 1], [(0,), (1,)]) == ["no_such_column"]
+        assert await told("PRAGMA table_list", [1, 2], [(0,), (1,)]) == ["not_a_query"]
+        many = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 999) SELECT min(a) FROM t, c"
+        assert await told(many, [1, 2], [(1,), (2,)], most_steps=1000) == [None]
+        assert await told(many + " ", [0, 2], [(0,), (2,)], most_steps=1000) == [((0,),)]
+
+        before = len(asked)
+        kept = opened.query(sql)
+        assert await opened.aquery_while(sql, [0, 1], [wire.digest(("a",), [(5,)])] * 2, most_steps=9**9) == [kept]
+        assert len(asked) == before + 1
+        rest = await opened.aquery_while(sql, [0, 1], [wire.digest(("a",), [(n,)]) for n in (0, 1)], most_steps=9**9)
+        assert rest == [kept, None]
+        assert b'"on":[1]' in asked[-1]
+        assert [one and one.code for one in await opened.aquery_while("\0", [0, 1], ["", ""], most_steps=1)] == [
+            "syntax"
+        ]
+
+
+async def test_what_a_process_owes_that_ended_is_left_to_the_caller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, *beside = (str(_made(tmp_path / f"{number}.sqlite", number)) for number in range(2))
+
+    async def ends(self: Pool, frame: bytes, timeout_s: float) -> object:
+        raise Gone(signal.SIGSEGV)
+
+    with databases.open(first, beside=beside, workers=1, keep=8, timeout_s=60) as opened:
+        kept = opened.query("SELECT 1")
+        monkeypatch.setattr(Pool, "aexchange", ends)
+        like = [wire.digest(("1",), [(1,)])] * 2
+        assert await opened.aquery_while("SELECT 1", [0, 1], like, most_steps=9) == [kept]
+        assert await opened.aquery_while("SELECT 2", [0, 1], like, most_steps=9) == []

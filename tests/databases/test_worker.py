@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from toolenvs import databases, loop
-from toolenvs.databases import Database, worker
+from toolenvs.databases import Database, wire, worker
 
 FOREVER = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
 LARGE = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 20000) SELECT x, 'abcdefghij' FROM c"
@@ -175,3 +175,35 @@ async def test_a_query_says_whether_its_caller_is_alone(base: Database, monkeypa
     await base.aquery("SELECT 2")
     await asyncio.to_thread(lambda: loop.run_alone(base.aquery("SELECT 3")))
     assert said == [True, False, True]
+
+
+@pytest.mark.parametrize("rests", [1, 3])
+def test_who_is_told_to_rest_still_answers(base: Database, rests: int) -> None:
+    base.query("SELECT 1")
+    (waiting,) = base._pool._idle
+    for together in (True, False):
+        frames = wire.REST * rests if together else b""
+        for _ in range(0 if together else rests):
+            waiting._awake_until_s = float("inf")
+            waiting.rest()
+        begun = waiting._begun
+        waiting._begun = lambda frame, begun=begun, frames=frames: begun(frames + frame)  # type: ignore[method-assign]
+        assert base.query("SELECT a FROM t").rows == ((7,),)
+        del waiting._begun
+        assert base._pool._idle == [waiting]
+
+
+def test_a_caller_that_is_alone_lets_the_process_rest_that_it_asked_before(base: Database) -> None:
+    with databases.open(base.path, workers=1) as other:  # type: ignore[attr-defined]
+        told = []
+        for database in (base, other):
+            loop.run_alone(database.aquery("SELECT a FROM t"))
+            (waiting,) = database._pool._idle
+            waiting.rest = lambda database=database: told.append(database)  # type: ignore[method-assign]
+        assert told == [base]
+        loop.run_alone(other.aquery("SELECT a FROM t"))
+        assert told == [base]
+        asyncio.run(base.aquery("SELECT a FROM t"))
+        assert told == [base]
+        loop.run_alone(base.aquery("SELECT a FROM t"))
+        assert told == [base, other]

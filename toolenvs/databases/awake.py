@@ -15,6 +15,8 @@ _PATIENCE = 4
 """Waits in vain, one after the other, until nothing is expected any more."""
 _CROWDED_S = 0.00005
 """Between two looks that lie so far apart someone else had the processor."""
+_CROWD = 3
+"""After so many of them in one wait, processors are too few to stay awake."""
 _MOVE_AGAIN_S = 0.001
 """Nobody moves more often."""
 _KNOWS_PROCESSORS = hasattr(os, "sched_getaffinity")  # Linux
@@ -39,15 +41,15 @@ class Awake:
         now_s = self._began_s = clock()
         if self._patience:
             until_s = now_s + self._awake_s
-            crowded = False
-            while now_s < until_s:
+            crowded = 0
+            while now_s < until_s and crowded < _CROWD:
                 before_s = now_s
                 try:
                     piece = receive(_PIECE_BYTES, socket.MSG_DONTWAIT)
                 except BlockingIOError:
                     let_others()
                     now_s = clock()
-                    crowded = crowded or now_s - before_s > _CROWDED_S
+                    crowded += now_s - before_s > _CROWDED_S
                     continue
                 self._patience = _PATIENCE
                 if crowded and self._moves and now_s - self._moved_s > _MOVE_AGAIN_S:

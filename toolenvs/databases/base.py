@@ -91,7 +91,7 @@ class Database(ABC):
         }
         self._pool = Pool(first, workers or os.cpu_count() or 1)
         self._finish = weakref.finalize(self, self._pool.close)
-        self._kept = shared((self.engine, *map(self._identity, (first, *others))))
+        self._kept = [shared((self.engine, self._identity(opening))) for opening in (first, *others)]
         self._schemas: dict[int, Schema] = {}
         self._described: dict[tuple[int, int], str] = {}
         try:
@@ -191,9 +191,46 @@ class Database(ABC):
                 return [each[place] if kept is None else kept for place, kept in zip(on, found, strict=True)]
         return await asyncio.gather(*(self.aquery(sql, answer=answer, on=place) for place in on))
 
+    async def aquery_while(
+        self, sql: str, on: Sequence[int], like: Sequence[str], *, most_steps: int, answer: bool = False
+    ) -> list[Result | None]:
+        """As `aquery_each`, as long as one database after the other gives what is expected of it.
+
+        Args:
+            sql: the query.
+            on: the databases, in their order.
+            like: what is expected of each, as `wire.digest` tells it.
+            most_steps: where more are taken together, the rest is left to the caller.
+            answer: as in `query`.
+
+        Returns:
+            One result a database, up to the first that is not as expected; None for an expected one, but of the first
+            database. It is shorter than `on` also after too many steps, or where the process ended.
+        """
+        limits, started_s = self.limits, time.perf_counter()
+        found: list[Result | None] = []
+        if on and not on[0] and (kept := self._again(sql, 0, limits, None)) is not None:
+            if wire.digest(kept.columns, kept.rows) != like[0] or (kept.steps or 0) > most_steps:
+                return [kept]
+            found, on, like = [kept], on[1:], like[1:]
+        frame = self._frame(
+            sql, limits, answer, None, None, tuple(on), loop.alone.get(), like=tuple(like), most_steps=most_steps
+        )
+        if isinstance(frame, Result):
+            return [frame]
+        try:
+            outcome = await self._pool.aexchange(frame, len(on) * (limits.timeout_s + KILL_AFTER_S))
+        except (TimeoutError, Gone):  # one of them ended the process: each tells for itself
+            return found
+        for place, one in zip(on, outcome["each"], strict=False):
+            found.append(self._noted(one, started_s, sql, place, limits, None) if one else None)
+        return found
+
     def _again(self, sql: str, on: int, limits: Limits, now: str | None) -> Result | None:
         """The result that is kept of a query."""
-        return self._kept.find(sql, on, now or self._now, limits) if isinstance(sql, str) else None
+        return (
+            self._kept[on].find(sql, now or self._now, limits) if isinstance(sql, str) and on in self._places else None
+        )
 
     def _noted(
         self, answer: dict[str, Any], started_s: float, sql: str, on: int, limits: Limits, now: str | None
@@ -201,7 +238,7 @@ class Database(ABC):
         """The result that a process answered; kept where it would answer the same again."""
         result = _result(answer, started_s)
         if self._keep and answer.get("again"):
-            self._kept.add(sql, on, now or self._now, limits, result, self._keep)
+            self._kept[on].add(sql, now or self._now, limits, result, self._keep)
         return result
 
     def schema(self, *, samples: int = 0) -> Schema:
@@ -247,6 +284,7 @@ class Database(ABC):
         now: str | None,
         on: int | tuple[int, ...],
         alone: bool,
+        **more: Any,
     ) -> bytes | Result:
         if not isinstance(sql, str):
             raise ConfigError(f"query() takes one text of SQL, not {sql!r:.100}")
@@ -262,7 +300,7 @@ class Database(ABC):
         if b"\0" in text:
             return Result("error", code="syntax", error="the query holds a NUL character: remove it")
         seed = self._seed if seed is None else _seed(seed)
-        head = _head(limits, bool(answer), seed, self._now if now is None else _moment(now), on, alone)
+        head = _head(limits, bool(answer), seed, self._now if now is None else _moment(now), on, alone, **more)
         return wire.query(head, text.removeprefix(_MARK))
 
     def close(self) -> None:
@@ -322,7 +360,9 @@ def _result(answer: dict[str, Any], started_s: float) -> Result:
 
 
 @functools.lru_cache(1024)
-def _head(limits: Limits, answer: bool, seed: int, now: str, on: int | tuple[int, ...], alone: bool) -> bytes:
+def _head(
+    limits: Limits, answer: bool, seed: int, now: str, on: int | tuple[int, ...], alone: bool, **more: Any
+) -> bytes:
     return wire.head(
         on=on,
         alone=alone,
@@ -334,6 +374,7 @@ def _head(limits: Limits, answer: bool, seed: int, now: str, on: int | tuple[int
         max_rows=limits.max_rows,
         max_bytes=limits.max_bytes,
         max_value_bytes=limits.max_value_bytes,
+        **more,
     )
 
 

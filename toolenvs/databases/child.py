@@ -18,7 +18,7 @@ from toolenvs.databases.awake import Awake
 GRACE_S = 0.2
 """After the deadline, for an engine that stops by itself."""
 _PIECE_BYTES = 1 << 16
-_AWAKE_S = 0.002
+PATIENCE_S = 0.002
 """How long it stays awake for the next query, where those before came as soon."""
 
 
@@ -74,9 +74,27 @@ def _answer(engines: list[Engine], request: dict[str, Any]) -> bytes:
             return wire.encode(engines[0].schema(request))
         if isinstance(on, int):
             return wire.encode(engines[on].query(request))
-        return wire.encode({"each": [_asked(engines[place], request) for place in on]})
+        return wire.encode({"each": _each(engines, request)})
     except MemoryError:
         return wire.encode(out_of_memory())
+
+
+def _each(engines: list[Engine], request: dict[str, Any]) -> list[dict[str, Any]]:
+    """What several engines answer, one after the other. Where the request holds `like`, what is expected of each: up to
+    the first that gives something else, or until more than `most_steps` are taken; {} for an expected result, but of
+    the first database."""
+    if "like" not in request:
+        return [_asked(engines[place], request) for place in request["on"]]
+    each: list[dict[str, Any]] = []
+    steps = 0
+    for place, expected in zip(request["on"], request["like"], strict=True):
+        one = _asked(engines[place], request)
+        steps += one.get("steps") or 0
+        same = "rows" in one and not one["truncated"] and wire.digest(one["columns"], one["rows"]) == expected
+        each.append({} if same and place else one)
+        if not same or steps > request["most_steps"]:
+            break
+    return each
 
 
 def _asked(engine: Engine, request: dict[str, Any]) -> dict[str, Any]:
@@ -98,15 +116,17 @@ class _Inbox:
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
-        self._awake = Awake(channel, _AWAKE_S, moves=True)
+        self._awake = Awake(channel, PATIENCE_S, moves=True)
         self._alone = False
 
     def next(self) -> dict[str, Any] | None:
-        """The next message; None when the other side has closed."""
+        """The next query; None when the other side has closed."""
         piece = self._awake.receive() if self._alone else None
         if piece is None:
             piece = self._channel.recv(_PIECE_BYTES)
             self._awake.came()
+        while piece.startswith(wire.REST):  # sleep, for the next query takes its time; or comes behind it all the same
+            piece = piece[len(wire.REST) :] or self._channel.recv(_PIECE_BYTES)
         message = _message(self._channel, piece)
         self._alone = message is not None and message.get("alone", False)
         return message

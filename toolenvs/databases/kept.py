@@ -13,19 +13,19 @@ from toolenvs.databases.result import Result
 
 
 class Kept:
-    """The results of one file, or of several."""
+    """The results of one file."""
 
     def __init__(self) -> None:
-        self._new: dict[tuple[str, int, str], tuple[Limits, Result]] = {}
-        self._old: dict[tuple[str, int, str], tuple[Limits, Result]] = {}
+        self._new: dict[tuple[str, str], tuple[Limits, Result]] = {}
+        self._old: dict[tuple[str, str], tuple[Limits, Result]] = {}
         self._most = 0
 
     def __len__(self) -> int:
         return len(self._new) + len(self._old)
 
-    def find(self, sql: str, on: int, now: str, limits: Limits) -> Result | None:
+    def find(self, sql: str, now: str, limits: Limits) -> Result | None:
         """The result of a query, where it is known that these limits allow it."""
-        key = (sql, on, now)
+        key = (sql, now)
         found = self._new.get(key)
         if found is None:
             found = self._old.pop(key, None)
@@ -34,12 +34,12 @@ class Kept:
             self._put(key, found)
         return found[1] if found[0] is limits or _within(found[0], limits) else None
 
-    def add(self, sql: str, on: int, now: str, limits: Limits, result: Result, most: int) -> None:
+    def add(self, sql: str, now: str, limits: Limits, result: Result, most: int) -> None:
         """Keep a result among `most`, from 2; those that nobody asked for since long are forgotten."""
         self._most = max(self._most, most)
-        self._put((sql, on, now), (limits, result))
+        self._put((sql, now), (limits, result))
 
-    def _put(self, key: tuple[str, int, str], found: tuple[Limits, Result]) -> None:
+    def _put(self, key: tuple[str, str], found: tuple[Limits, Result]) -> None:
         if len(self._new) >= self._most // 2:
             self._old, self._new = self._new, {}
         self._new[key] = found
@@ -49,7 +49,7 @@ _all: "weakref.WeakValueDictionary[Hashable, Kept]" = weakref.WeakValueDictionar
 
 
 def shared(key: Hashable) -> Kept:
-    """The one of this process for files that `key` tells from all others, their contents included."""
+    """The one of this process for a file that `key` tells from all others, its contents included."""
     return _all.setdefault(key, Kept())
 
 

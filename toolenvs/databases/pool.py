@@ -7,10 +7,12 @@ waited longest is ended as soon as there are more than `MAX_IDLE`.
 import asyncio
 import os
 import threading
+import weakref
 from collections import deque
 from concurrent.futures import Future
 from typing import Any
 
+from toolenvs import loop
 from toolenvs.databases.worker import Gone, Worker
 from toolenvs.errors import DatabaseError
 
@@ -75,6 +77,8 @@ class Pool:
         try:
             if worker is None or not worker.waits:
                 worker = await asyncio.to_thread(self._ready, worker)
+            if loop.alone.get():
+                _only(self, worker)
             try:
                 return await worker.aexchange(frame, timeout_s)
             except Gone as gone:
@@ -131,6 +135,12 @@ class Pool:
         for longest, pool in too_many:
             pool._retire(longest)
 
+    def _rest(self, worker: Worker) -> None:
+        """Let a process that waits sleep; one that is lent has something to do."""
+        with self._lock:
+            if worker in self._idle:
+                worker.rest()
+
     def close(self) -> None:
         """End the processes that no query uses now, and the others as they come back."""
         if self._pid != os.getpid():
@@ -182,10 +192,26 @@ class _Idle:
 _idle_anywhere = _Idle()
 
 
+class _Latest(threading.local):
+    asked: "tuple[weakref.ref[Pool], weakref.ref[Worker]] | None" = None
+
+
+_latest = _Latest()
+
+
+def _only(pool: Pool, worker: Worker) -> None:
+    """Note whom a caller with nothing else to do asks; the one that it asked before need not stay awake beside it."""
+    of, before = (one() for one in _latest.asked) if _latest.asked else (None, None)
+    if before is not worker:
+        if isinstance(of, Pool) and isinstance(before, Worker):
+            of._rest(before)
+        _latest.asked = weakref.ref(pool), weakref.ref(worker)
+
+
 def _forget() -> None:
     """A forked child leaves the parent's processes alone, and another thread may have held the lock."""
-    global _idle_anywhere
-    _idle_anywhere = _Idle()
+    global _idle_anywhere, _latest
+    _idle_anywhere, _latest = _Idle(), _Latest()
 
 
 os.register_at_fork(after_in_child=_forget)

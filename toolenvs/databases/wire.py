@@ -3,13 +3,17 @@
 A query is what hardly changes from one to the next, as JSON that both sides keep, a NUL, and its text.
 """
 
+import hashlib
 import json
 import struct
+from collections.abc import Sequence
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
 HEADER = struct.Struct("<I")
+REST = HEADER.pack(0)
+"""An empty frame, before a query: none is expected soon."""
 
 
 def head(**fields: Any) -> bytes:
@@ -41,6 +45,11 @@ def decode_request(body: bytes) -> dict[str, Any]:
 @lru_cache(256)
 def _fields(encoded: bytes) -> dict[str, Any]:
     return decode(encoded)
+
+
+def digest(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """What tells these rows, in their order, from all others of as many columns, or of other numbers of columns."""
+    return f"{len(columns)}-{hashlib.sha256(_ENCODER.encode(rows).encode()).hexdigest()}"
 
 
 def decode(body: bytes | bytearray) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any
 from toolenvs import loop
 from toolenvs.databases import wire
 from toolenvs.databases.awake import Awake
+from toolenvs.databases.child import PATIENCE_S
 from toolenvs.errors import ConfigError, DatabaseError, MissingExtraError
 
 KILL_AFTER_S = 0.25
@@ -104,6 +105,7 @@ class Worker:
         self._answers.register(self.channel, select.POLLIN)
         self._received = bytearray()
         self._quick = True
+        self._awake_until_s = 0.0
         self._awake = Awake(self.channel, _AWAKE_S)
         try:
             answer = self.exchange(wire.encode(first), START_TIMEOUT_S)
@@ -178,7 +180,9 @@ class Worker:
         except BaseException:
             self.kill()
             raise
-        self._quick = time.monotonic() - started_s < _LASTING_S
+        now_s = time.monotonic()
+        self._quick = now_s - started_s < _LASTING_S
+        self._awake_until_s = now_s + PATIENCE_S
         return wire.decode(body)
 
     async def _slow(self, rest: bytes, until_s: float) -> bytearray:
@@ -270,6 +274,12 @@ class Worker:
                             self._process.wait(1)
         status = self._process.poll()
         return -status if status is not None and status < 0 else 0
+
+    def rest(self) -> None:
+        """Tell one that may stay awake for a query that none comes soon."""
+        if time.monotonic() < self._awake_until_s:
+            with contextlib.suppress(OSError):  # it has ended, which the next query finds
+                self.channel.send(wire.REST)
 
     def leave(self) -> None:
         """Let go of it without ending it: it is the parent's of this forked process."""

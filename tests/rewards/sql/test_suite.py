@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from toolenvs.databases.pool import Pool
 from toolenvs.errors import JudgeError
 from toolenvs.rewards.sql import Table, bird_ex, check_gold, order_of
+from toolenvs.rewards.sql import suite as suites
 from toolenvs.rewards.sql.suite import Suite, planted
 
 GOLDS = {
@@ -91,6 +93,44 @@ def test_wrong_queries_are_wrong(suite: Suite, gold: str, said: str, reason: str
         assert found == reason
     else:  # it agrees on the data as given, and only a changed copy tells
         assert "on changed copy" in found
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_with_golds_that_are_known_one_message_tells_the_same(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch, long: bool
+) -> None:
+    """Right, right in another order, other columns, wrong at once, wrong on a copy only, no query."""
+    frames = 0
+    aexchange = Pool.aexchange
+
+    async def counted(self: Pool, frame: bytes, timeout_s: float) -> object:
+        nonlocal frames
+        frames += 1
+        return await aexchange(self, frame, timeout_s)
+
+    monkeypatch.setattr(Pool, "aexchange", counted)
+    monkeypatch.setattr(suites, "_LONG_STEPS", -1 if long else 10**9)
+    for gold, said, least, messages in (
+        ("over", "SELECT name FROM city WHERE people > 5007", "match", 1),
+        ("over", "SELECT name FROM city WHERE people > 5007 ORDER BY name DESC", "match", 2),
+        ("mean", "SELECT avg(price) AS m, kind FROM purchase GROUP BY kind ORDER BY kind", "match", 2),
+        ("top", "SELECT name FROM city ORDER BY people LIMIT 3", "rows", 1),
+        ("over", "SELECT name FROM city WHERE people > 5500", "on changed copy", 1),
+        ("mail", "DELETE FROM customer", "refused", 1),
+    ):
+        reasons = []
+        for known in (False, True):
+            suite._verdicts.clear()
+            suite._golds.clear()
+            if known:
+                asyncio.run(suite._gold(GOLDS[gold], -1))
+                asyncio.run(suite._golds_of_copies(GOLDS[gold]))
+            before = frames
+            reasons.append(verdict(suite, GOLDS[gold], said + " " * (1 + known + 2 * long)))
+            if known and not long:
+                assert frames == before + messages
+        assert reasons[0] == reasons[1]
+        assert least in reasons[0]
 
 
 def test_a_right_query_may_look_at_every_pair_of_rows(tmp_path: Path) -> None:

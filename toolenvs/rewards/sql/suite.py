@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from toolenvs import databases
-from toolenvs.databases import Database, Result
+from toolenvs.databases import Database, Result, wire
 from toolenvs.errors import JudgeError
 from toolenvs.rewards.sql.boundaries import Boundary, boundaries
 from toolenvs.rewards.sql.careful import Comparison, compare
@@ -46,6 +46,8 @@ class _Gold:
     """Labels of the rows, where the gold orders them."""
     usable: bool
     """Whether it is held against: on a copy, not where it fails, or luck decides which rows it keeps."""
+    digest: str
+    """Of its rows: a result with the same need not be held against it."""
 
 
 class Suite:
@@ -86,7 +88,8 @@ class Suite:
         self._temporary: weakref.finalize[..., Any] | None = None
 
     def database(self, *, copied: bool = False) -> Database:
-        """The database itself; or its changed copies, which one process has open: `on` is the number of a copy.
+        """The database itself; or with its changed copies, which one process has open: `on` is one more than the number
+        of a copy.
 
         Raises:
             DatabaseError: it cannot be opened.
@@ -98,16 +101,18 @@ class Suite:
         if found is None:
             with self._lock:
                 if copied not in self._opened:
-                    paths = list(map(self._copy, range(self.copies))) if copied else [self.source]
-                    first, *beside = (str(path.absolute()) for path in paths)
-                    options = {"workers": min(os.cpu_count() or 1, len(paths)), **self._options}
-                    self._opened[copied] = databases.open(f"sqlite:///{first}", beside=beside, **options)
+                    paths = map(self._copy, range(self.copies if copied else 0))
+                    beside = [str(path.absolute()) for path in paths]
+                    options = {"workers": min(os.cpu_count() or 1, max(len(beside), 1)), **self._options}
+                    self._opened[copied] = databases.open(
+                        f"sqlite:///{self.source.absolute()}", beside=beside, **options
+                    )
                 found = self._opened[copied]
         return found
 
     def _runs(self, number: int) -> Callable[[str], Result]:
         """Runs queries on the database itself, below 0, or on the changed copy of that number."""
-        return self.database().query if number < 0 else partial(self.database(copied=True).query, on=number)
+        return self.database().query if number < 0 else partial(self.database(copied=True).query, on=number + 1)
 
     def check(self, gold_sql: str) -> str | None:
         """What is wrong with a gold query; None where nothing is. See `check_gold`."""
@@ -160,26 +165,34 @@ class Suite:
         gold = await self._gold(gold_sql, -1)
         if gold.outcome.status != "ok" or not gold.outcome.columns:
             raise JudgeError(f"the gold query fails on {self.source.name}: {gold.outcome.error or 'no columns'}")
-        said = await self.database().aquery(said_sql, answer=True)
-        if not (found := held(gold, said)) or not self.copies:
-            return found
-        golds = await self._golds_of_copies(gold_sql)
-        numbers = [number for number, gold in enumerate(golds) if gold.usable]
-        copies = self.database(copied=True)
-        if (said.steps or 0) > _LONG_STEPS:
-            given = await asyncio.gather(*(copies.aquery(said_sql, answer=True, on=number) for number in numbers))
-        else:
-            given = await copies.aquery_each(said_sql, numbers, answer=True)
-        for number, said in zip(numbers, given, strict=True):
-            if not (found := held(golds[number], said)):
-                return Comparison(False, f"{found.reason} on changed copy {number}")
-        return _MATCH
+        given: list[Result | None] = []
+        known = self._known_golds(gold_sql)
+        if known is None:  # they may have to be made, and the copies too, which a wrong query is not worth
+            said = await self.database().aquery(said_sql, answer=True)
+            if not (found := held(gold, said)) or not self.copies:
+                return found
+            given, known = [said], await self._golds_of_copies(gold_sql)
+        golds = [gold, *known]
+        places = [place for place, one in enumerate(golds) if one.usable]
+        copies, done = self.database(copied=True), len(given)
+        if not given or (given[0] is not None and (given[0].steps or 0) <= _LONG_STEPS):
+            like = [golds[place].digest for place in places[done:]]
+            given += await copies.aquery_while(said_sql, places[done:], like, most_steps=_LONG_STEPS, answer=True)
+        if (wrong := _first_wrong(places, given, golds, held)) is not None:
+            return wrong
+        rest, last = places[len(given) :], given[-1] if given else None
+        if last is not None and (last.steps or 0) <= _LONG_STEPS:
+            more = await copies.aquery_each(said_sql, rest, answer=True)
+        else:  # side by side
+            more = await asyncio.gather(*(copies.aquery(said_sql, answer=True, on=place) for place in rest))
+        wrong = _first_wrong(rest, more, golds, held)
+        return _MATCH if wrong is None else wrong
 
     async def outcomes(self, gold_sql: str, said_sql: str, number: int = -1) -> tuple[Result, Result]:
         """What both give on the database itself, or on a changed copy, for the published scores; texts may stand in
         double quotes."""
         gold, database = await self._gold(gold_sql, number), self.database(copied=number >= 0)
-        return gold.outcome, await database.aquery(self.strict(said_sql), on=max(number, 0))
+        return gold.outcome, await database.aquery(self.strict(said_sql), on=number + 1)
 
     async def holds(self, gold_sql: str, number: int) -> bool:
         """Whether the gold says one thing on a changed copy: it runs there, and luck decides nothing."""
@@ -223,20 +236,22 @@ class Suite:
             self._golds[sql, number] = found
         return found
 
-    async def _golds_of_copies(self, sql: str) -> list[_Gold]:
+    def _known_golds(self, sql: str) -> list[_Gold] | None:
+        """Those of the copies, where all of them are known, and there are any."""
         golds = [self._golds.get((sql, number)) for number in range(self.copies)]
         known = [gold for gold in golds if gold is not None]
-        if len(known) == self.copies:
-            return known
+        return known if known and len(known) == self.copies else None
+
+    async def _golds_of_copies(self, sql: str) -> list[_Gold]:
         return await asyncio.gather(*(self._gold(sql, number) for number in range(self.copies)))
 
     def _run_gold(self, sql: str, number: int) -> _Gold:
         run, sql = self._runs(number), self.strict(sql)
         outcome = run(sql)
         if outcome.status != "ok" or outcome.truncated or not outcome.columns:
-            return _Gold(outcome, None, number < 0)
+            return _Gold(outcome, None, number < 0, "")
         usable = number < 0 or luck(sql, outcome, run) is None
-        return _Gold(outcome, order_of(sql, outcome, run), usable)
+        return _Gold(outcome, order_of(sql, outcome, run), usable, wire.digest(outcome.columns, outcome.rows))
 
     def _copy(self, number: int) -> Path:
         if self._folder is None:
@@ -250,6 +265,19 @@ class Suite:
         if not path.is_file():
             write_copy(self.source, path, number=number, seed=self._seed, plants=self._plants)
         return path
+
+
+def _first_wrong(
+    places: Sequence[int],
+    given: Sequence[Result | None],
+    golds: Sequence[_Gold],
+    held: Callable[[_Gold, Result], Comparison],
+) -> Comparison | None:
+    """The first verdict that is none of a right query; None in place of a result is one that is the gold's."""
+    for place, said in zip(places, given, strict=False):
+        if said is not None and not (found := held(golds[place], said)):
+            return Comparison(False, f"{found.reason} on changed copy {place - 1}") if place else found
+    return None
 
 
 _VERSION = 2
