@@ -95,6 +95,8 @@ def test_the_side_that_gives_way_changes_its_processor_and_keeps_its_choice(
     monkeypatch.setattr(awake, "_CROWDED_S", 0.0)
     made = _expects(ends, moves=moves)
     assert made.receive() == b"one"
+    assert set_to == []  # first it answers
+    made.receive()
     if moves:
         away, back = set_to
         assert len(away) == len(PROCESSORS) - 1

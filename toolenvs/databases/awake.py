@@ -34,10 +34,14 @@ class Awake:
         self._spare = (len(os.sched_getaffinity(0)) if _KNOWS_PROCESSORS else os.cpu_count() or 1) > 1
         self._began_s = 0.0
         self._moved_s = 0.0
+        self._crowded = False
 
     def receive(self) -> bytes | None:
         """What comes while it is awake; None where nothing did, or is expected: sleep, and tell by `came`."""
         clock, receive, let_others = time.perf_counter, self._receive, os.sched_yield
+        if self._crowded:
+            self._crowded = False
+            _move()
         now_s = self._began_s = clock()
         if self._patience:
             until_s = now_s + self._awake_s
@@ -53,8 +57,7 @@ class Awake:
                     continue
                 self._patience = _PATIENCE
                 if crowded and self._moves and now_s - self._moved_s > _MOVE_AGAIN_S:
-                    _move()
-                    self._moved_s = now_s
+                    self._crowded, self._moved_s = True, now_s  # when this message is answered
                 return piece
             self._patience -= 1
         return None
