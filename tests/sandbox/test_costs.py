@@ -110,6 +110,25 @@ def test_a_call_wakes_its_interpreter_once(box: LocalBox) -> None:
     assert 0 < max(rested) < 260
 
 
+def test_a_cell_that_stands_ready_has_its_own_copies_of_what_a_run_writes_to(
+    box: LocalBox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _rest(box)
+    box._pools["bare"]._ready[0].channels.poll()  # until it says hello
+    faults = {cell: _faults(cell) for pid in box.server_pids for cell in descendants(pid)}
+    later: list[Callable[[], None]] = []
+    monkeypatch.setattr(box._afterwards, "do", later.append)
+    box.run(PRINT)
+    taken = max(_faults(cell) - count for cell, count in faults.items())
+    for job in later:
+        job()
+    assert taken < 15  # of some 400 pages
+
+
+def _faults(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[7])
+
+
 def _voluntary_switches(pid: int) -> int:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))

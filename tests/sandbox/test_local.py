@@ -138,6 +138,8 @@ def test_a_stateless_program_ends_as_an_interpreter_does(box: LocalBox) -> None:
         "threading.Thread(target=lambda: (time.sleep(0.05), print('late'))).start()\nprint('main')"
     )
     assert box.run(code).stdout == "main\nlate\nbye\n"
+    pool = "import time\nfrom concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(1)\n"
+    assert box.run(pool + "_ = pool.submit(lambda: (time.sleep(0.05), print('worked')))").stdout == "worked\n"
     assert box.run("import sys\nsys.exit()").status == "ok"
     assert box.run("import sys\nsys.exit('no')").error == "SystemExit: no"
 

@@ -47,7 +47,9 @@ def filtered(request: pytest.FixtureRequest) -> tuple[bytes, set[str]]:
         refuse_writing=request.param == "read-only",
         subprocesses=request.param == "subprocesses",
     )
-    return seccomp.for_process(template, PID), listed
+    prepared = seccomp.ProcessFilter(template)
+    prepared.aim(PID)
+    return prepared.instructions.raw, listed
 
 
 def test_what_is_listed_and_nothing_else_is_allowed(filtered: tuple[bytes, set[str]]) -> None:

@@ -113,9 +113,8 @@ class Cell:
     @property
     def alive(self) -> bool:
         """Whether its end of the control channel is open, as far as can be told without waiting."""
-        poll = select.poll()
-        poll.register(self.control, select.POLLRDHUP)
-        return not poll.poll(0)
+        control = self.control.fileno()
+        return not any(event & select.POLLHUP and channel == control for channel, event in self.channels.poll(0))
 
     def ended(self, stream: int) -> None:
         """Its standard output or error has ended: nobody waits for that any more."""
@@ -183,26 +182,26 @@ def _channels() -> tuple[list[int], list[int]]:
 
 
 class Exchange:
-    """One request to a cell and what comes back; does no waiting of its own.
+    """One request to a cell, sent at once, and what comes back; does no waiting of its own.
 
     Call `pump` whenever the cell's channels are ready, `expire` when `deadline` (monotonic) passes, until `pump` or
     `expire` says that it is finished; then `conclude` gives the result. Total on hostile input.
     """
 
     def __init__(self, cell: Cell, limits: Limits, request: bytes, nonce: int, timeout_s: float) -> None:
+        self._started_s = time.monotonic()
         self.cell = cell
-        self._limits = limits
         self._unsent = memoryview(request)
+        self._send()  # before anything else: the cell reads it while this one goes on
+        self._limits = limits
         self._nonce = nonce
         self._timeout_s = timeout_s
-        self._started_s = time.monotonic()
         self._answer = bytearray()
         self._status = self._flags = 0
         self._body: list[bytes] = []  # the value, the error, the ends of stdout and stderr, the block of files
         self._files: dict[str, bytes] = {}
         self._streams = {cell.out: bytearray(), cell.err: bytearray()}
         self._max_bytes = 4 * limits.output_chars + 2 * _READ_BYTES
-        self._begun = False
         self._interrupted = False
         self._ending: Literal["", "answered", "left", "garbage", "flood", "timeout"] = ""
         # The program's time begins when its interpreter is there: waiting for that is not the program's doing.
@@ -225,11 +224,9 @@ class Exchange:
         Args:
             ready: what `Cell.channels` has just said; None: ask again.
         """
-        if not self._begun:  # what answers may be there does not have to be asked for before it was waited for
-            self._begun = True
-            self._send()
-        elif not self._ending:
-            self._send()
+        if not self._ending:
+            if self._unsent:
+                self._send()
             # Streams last: what was written before an answer is there when the answer is. `channels` looks at them
             # after control too, so that its word holds for an answer that it saw, though not for one behind a greeting.
             if ready is None or not self.cell.greeted:
@@ -316,21 +313,23 @@ class Exchange:
         return f"TimeoutError: the program ran longer than {self._timeout_s:g} s"
 
     def _text(self) -> tuple[str, str]:
-        late = self._body[2:4] if self._ending == "answered" else (b"", b"")
-        out, err = (
-            (data + end).decode("utf-8", "replace") for data, end in zip(self._streams.values(), late, strict=True)
-        )
-        return out, err
+        out, err = self._streams.values()
+        if self._ending == "answered":
+            out += self._body[2]
+            err += self._body[3]
+        return out.decode("utf-8", "replace") if out else "", err.decode("utf-8", "replace") if err else ""
 
     def _parsed(self) -> tuple[Status, bool, str | None, str | None]:
-        value, error = self._body[0].decode("utf-8", "replace"), self._body[1].decode("utf-8", "replace")
-        limit = self._limits.output_chars
-        return (
-            _STATUS.get(self._status, "crashed"),
-            bool(self._flags & wire.TRUNCATED) or len(value) > limit,
-            value[:limit] if self._flags & wire.HAS_VALUE else None,
-            error[: wire.MAX_ERROR_CHARS] if self._flags & wire.HAS_ERROR else None,
-        )
+        flags, limit = self._flags, self._limits.output_chars
+        truncated = bool(flags & wire.TRUNCATED)
+        value = error = None
+        if flags & wire.HAS_VALUE:
+            value = self._body[0].decode("utf-8", "replace")
+            truncated = truncated or len(value) > limit
+            value = value[:limit]
+        if flags & wire.HAS_ERROR:
+            error = self._body[1].decode("utf-8", "replace")[: wire.MAX_ERROR_CHARS]
+        return _STATUS.get(self._status, "crashed"), truncated, value, error
 
     def _send(self) -> None:
         while self._unsent:
@@ -379,10 +378,10 @@ class Exchange:
         elif len(self._answer) == size:
             whole, at = bytes(self._answer), wire.ANSWER.size
             for part in sizes:
-                self._body.append(whole[at : at + part])
+                self._body.append(whole[at : at + part] if part else b"")
                 at += part
             try:
-                self._files = outputs.unpack(self._body[4])
+                self._files = outputs.unpack(self._body[4]) if self._body[4] else {}
                 self._ending = "answered"
             except ValueError:
                 self._ending = "garbage"

@@ -14,6 +14,8 @@ MAX_BYTES = 16 << 20
 
 def refused(code: str, stdin: str, code_chars: int) -> Result | None:
     """The result for a program that cannot even be sent; None for one that can."""
+    if code.isascii() and stdin.isascii() and len(code) <= code_chars and len(stdin) <= code_chars:
+        return None
     for name, text in (("program", code), ("standard input", stdin)):
         if len(text) > code_chars:
             return Result("error", error=f"ValueError: the {name} is longer than {code_chars} characters")

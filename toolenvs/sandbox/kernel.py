@@ -34,6 +34,10 @@ _libc.malloc.restype = ctypes.c_size_t
 _libc.sbrk.restype, _libc.sbrk.argtypes = ctypes.c_long, [ctypes.c_long]
 _locked_libc = ctypes.PyDLL(None, use_errno=True)  # calls that keep Python's lock, as a fork must
 _locked_libc.syscall.restype = ctypes.c_long
+# Found and made here: else every cell would look the function up, and make types for these arrays.
+_capset = _libc.capset
+_THIS_THREAD = (2 * ctypes.c_uint32)(0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3
+_NO_CAPABILITIES = (6 * ctypes.c_uint32)()
 _NUMBERS = numbers()
 SUPPORTED = bool(_NUMBERS)
 MACHINE = platform.machine()
@@ -80,9 +84,7 @@ def pivot_root(new: str, old: str) -> None:
 
 def drop_capabilities() -> None:
     """Empty the effective, permitted and inheritable sets."""
-    header = (2 * ctypes.c_uint32)(0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3, this thread
-    data = (6 * ctypes.c_uint32)()
-    _check(_libc.capset(header, data), "capset")
+    _check(_capset(_THIS_THREAD, _NO_CAPABILITIES), "capset")
 
 
 def write_file(path: str, text: str) -> None:
@@ -134,27 +136,32 @@ def thread_id_address() -> int:
     return 0 if failed else address.value
 
 
-def fork_sibling(thread_id_at: int) -> int:
-    """Fork a child of this process's own parent; the child's id, 0 in the child. For processes of one thread.
+def fork(thread_id_at: int, flags: int = 0) -> int:
+    """Fork; the child's id, 0 in the child. For processes of one thread.
 
     The child goes on as this process would: no hook of `os.register_at_fork` runs. They make good what a fork does to
     locks of other threads, of which there are none, and reseed `random`; together they cost as much as the fork.
 
     Args:
         thread_id_at: from `thread_id_address`.
+        flags: of clone(2), beside those of a plain fork.
 
     Raises:
         OSError: the kernel or a filter refuses it.
     """
     settid = CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID if thread_id_at else 0
-    flags = CLONE_PARENT | settid | 17  # SIGCHLD
     last = (0, thread_id_at) if MACHINE == "aarch64" else (thread_id_at, 0)
-    arguments = [ctypes.c_ulong(number) for number in (flags, 0, 0, *last)]
+    arguments = [ctypes.c_ulong(number) for number in (flags | settid | 17, 0, 0, *last)]  # SIGCHLD
     pid = int(_locked_libc.syscall(ctypes.c_long(_NUMBERS["clone"]), *arguments))
     if pid < 0:
         error = ctypes.get_errno()
         raise OSError(error, f"clone: {os.strerror(error)}")
     return pid
+
+
+def fork_sibling(thread_id_at: int) -> int:
+    """As `fork`, but the child is one of this process's own parent."""
+    return fork(thread_id_at, CLONE_PARENT)
 
 
 class _ArenaAllocator(ctypes.Structure):

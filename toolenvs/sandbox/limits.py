@@ -82,7 +82,7 @@ def defaults() -> Limits:
     return Limits(**page()["limits"])
 
 
-def plan(tier: str, name: str, limits: Limits, *, subprocesses: bool = False) -> Plan:
+def plan(tier: str, name: str, limits: Limits, *, subprocesses: bool = False, seed: int = 0) -> Plan:
     """What a fork server of `tier` and of the kind `name` ("bare", "full" or "wide") is told."""
     programs = page()["programs"]
     packages, sites, importable = _packages()
@@ -107,6 +107,7 @@ def plan(tier: str, name: str, limits: Limits, *, subprocesses: bool = False) ->
         users=users.span(limits.unprivileged_uid),
         subprocesses=subprocesses,
         executable=os.path.realpath(sys.executable),
+        seed=int(seed) % 2**64,
     )
 
 
@@ -118,6 +119,8 @@ def third_party() -> frozenset[str]:
 
 def kind_for(code: str) -> str:
     """The kind of fork server that a program needs."""
+    if "import" not in code:
+        return KINDS[0]
     return kind(code, third_party(), page()["programs"]["wide"])
 
 

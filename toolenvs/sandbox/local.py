@@ -71,9 +71,9 @@ class LocalBox(base.Box):
         self._live: weakref.WeakSet[LocalSession] = weakref.WeakSet()
         self._afterwards = Afterwards()
         tiers = (tier,) if tier else TIERS[TIERS.index("hardened" if subprocesses else min_isolation) :]
-        self.tier, first, self._slots = _strongest(tiers, self.limits, subprocesses)
+        self.tier, first, self._slots = _strongest(tiers, self.limits, subprocesses, seed)
         self._pools = {
-            kind: Pool(self.tier, kind, self.limits, slots=self._slots, subprocesses=subprocesses)
+            kind: Pool(self.tier, kind, self.limits, slots=self._slots, subprocesses=subprocesses, seed=seed)
             for kind in limits.KINDS[1:]
         } | {"bare": first}
         first.refill()
@@ -88,8 +88,9 @@ class LocalBox(base.Box):
         files: Mapping[str, bytes] | None = None,
     ) -> Result:
         """Run `code` in a fresh interpreter; see `Box.run`."""
-        block = inputs.block(files, self.tier)
-        refused = self._refused(code, stdin)
+        block = inputs.block(files, self.tier) if files else b""
+        limit_s = inputs.limit_s(timeout_s, self.limits.timeout_s)
+        refused = inputs.refused(code, stdin, self.limits.code_chars)
         if refused:
             return refused
         self._running.enter()
@@ -97,7 +98,8 @@ class LocalBox(base.Box):
         try:
             pool = self._pool(code)
             cell = pool.take()
-            return _drive(self._exchange(cell, code, timeout_s, stdin, seed, block, final=True))
+            seed = self.seed if seed is None else seed
+            return _drive(self._exchange(cell, code, limit_s, stdin, seed, block, final=True))
         finally:
             self._leave(pool, cell)
 
@@ -111,13 +113,13 @@ class LocalBox(base.Box):
         files: Mapping[str, bytes] | None = None,
     ) -> Coroutine[Any, Any, Result]:
         """As `run`. Cancelling kills the program."""
-        block = inputs.block(files, self.tier)
-        return self._arun(caller(), code, timeout_s, stdin, seed, block)  # not the task that this will run in
+        block = inputs.block(files, self.tier) if files else b""
+        limit_s = inputs.limit_s(timeout_s, self.limits.timeout_s)
+        seed = self.seed if seed is None else seed
+        return self._arun(caller(), code, limit_s, stdin, seed, block)  # not the task that this will run in
 
-    async def _arun(
-        self, by: object, code: str, timeout_s: float | None, stdin: str, seed: int | None, block: bytes
-    ) -> Result:
-        refused = self._refused(code, stdin)
+    async def _arun(self, by: object, code: str, limit_s: float, stdin: str, seed: int, block: bytes) -> Result:
+        refused = inputs.refused(code, stdin, self.limits.code_chars)
         if refused:
             return refused
         await self._running.aenter(by)
@@ -125,7 +127,7 @@ class LocalBox(base.Box):
         try:
             pool = self._pool(code)
             cell = await _take(pool)
-            return await _adrive(self._exchange(cell, code, timeout_s, stdin, seed, block, final=True))
+            return await _adrive(self._exchange(cell, code, limit_s, stdin, seed, block, final=True))
         finally:
             self._leave(pool, cell)
 
@@ -198,26 +200,13 @@ class LocalBox(base.Box):
         if self._owner != os.getpid():
             raise SandboxError("this sandbox belongs to the parent process: open one here, or use sandbox.shared()")
 
-    def _refused(self, code: str, stdin: str) -> Result | None:
-        return inputs.refused(code, stdin, self.limits.code_chars)
-
     def _exchange(
-        self,
-        cell: Cell,
-        code: str,
-        timeout_s: float | None,
-        stdin: str,
-        seed: int | None,
-        block: bytes,
-        *,
-        final: bool,
+        self, cell: Cell, code: str, limit_s: float, stdin: str, seed: int, block: bytes, *, final: bool
     ) -> Exchange:
+        """Ask a cell for a run."""
         nonce = _nonce()
-        limit_s = inputs.limit_s(timeout_s, self.limits.timeout_s)
-        if cell.fresh:
-            seed = self.seed if seed is None else seed
-        seed = seed if cell.fresh else None
-        message = request(code, stdin, block, nonce=nonce, timeout_s=limit_s, seed=seed, final=final)
+        reseed = seed if cell.fresh and seed != self.seed else None  # with the box's it stands ready
+        message = request(code, stdin, block, nonce=nonce, timeout_s=limit_s, seed=reseed, final=final)
         return Exchange(cell, self.limits, message, nonce, limit_s)
 
 
@@ -237,15 +226,16 @@ class LocalSession(base.Session):
         self, code: str, *, timeout_s: float | None = None, stdin: str = "", files: Mapping[str, bytes] | None = None
     ) -> Result:
         """Run `code`; see `Session.run`."""
-        block = inputs.block(files, self._box.tier)
+        box = self._box
+        block = inputs.block(files, box.tier) if files else b""
+        limit_s = inputs.limit_s(timeout_s, box.limits.timeout_s)
         with self._one_at_a_time():
-            refused = self._box._refused(code, stdin)
+            refused = inputs.refused(code, stdin, box.limits.code_chars)
             if refused:
                 return refused
-            cell = self._cell or self._keep(self._box._pool(code, lasting=True).take(forkable=self._box._forks))
-            exchange = self._box._exchange(cell, code, timeout_s, stdin, self._seed, block, final=False)
+            cell = self._cell or self._keep(box._pool(code, lasting=True).take(forkable=box._forks))
             try:
-                result = _drive(exchange)
+                result = _drive(box._exchange(cell, code, limit_s, stdin, self._seed, block, final=False))
             except BaseException:
                 cell.kill()
                 raise
@@ -257,15 +247,16 @@ class LocalSession(base.Session):
         self, code: str, *, timeout_s: float | None = None, stdin: str = "", files: Mapping[str, bytes] | None = None
     ) -> Result:
         """As `run`. Cancelling kills the interpreter."""
-        block = inputs.block(files, self._box.tier)
+        box = self._box
+        block = inputs.block(files, box.tier) if files else b""
+        limit_s = inputs.limit_s(timeout_s, box.limits.timeout_s)
         with self._one_at_a_time():
-            refused = self._box._refused(code, stdin)
+            refused = inputs.refused(code, stdin, box.limits.code_chars)
             if refused:
                 return refused
-            cell = self._cell or self._keep(await _take(self._box._pool(code, lasting=True), forkable=self._box._forks))
-            exchange = self._box._exchange(cell, code, timeout_s, stdin, self._seed, block, final=False)
+            cell = self._cell or self._keep(await _take(box._pool(code, lasting=True), forkable=box._forks))
             try:
-                result = await _adrive(exchange)
+                result = await _adrive(box._exchange(cell, code, limit_s, stdin, self._seed, block, final=False))
             except BaseException:
                 cell.kill()
                 raise
@@ -393,7 +384,7 @@ class LocalSession(base.Session):
 
 
 def _strongest(
-    tiers: tuple[str, ...], chosen: limits.Limits, subprocesses: bool
+    tiers: tuple[str, ...], chosen: limits.Limits, subprocesses: bool, seed: int
 ) -> tuple[str, Pool, cgroups.Slots | None]:
     if sys.platform != "linux":
         raise IsolationError(f"the local sandbox needs Linux, not {sys.platform}: use a container or a remote backend")
@@ -406,7 +397,7 @@ def _strongest(
                 if os.geteuid() != 0:
                     raise cgroups.CgroupError("only root can give each session a user of its own")
                 slots = cgroups.Slots(chosen, trees=subprocesses)
-            pool = Pool(tier, "bare", chosen, slots=slots, subprocesses=subprocesses)
+            pool = Pool(tier, "bare", chosen, slots=slots, subprocesses=subprocesses, seed=seed)
             pool.start()
             if slots is not None:
                 _try_out(pool, slots, chosen)
@@ -469,18 +460,17 @@ def _drive(exchange: Exchange) -> Result:
     """Carry an exchange through in this thread."""
     poll, control = exchange.cell.channels, exchange.cell.control.fileno()
     writing = False
-    ready: list[tuple[int, int]] | None = None
     try:
-        while not exchange.pump(ready):
+        while True:
             if exchange.sending != writing:
                 writing = exchange.sending
                 poll.modify(control, select.POLLIN | (select.POLLOUT if writing else 0))
             left_s = exchange.deadline - time.monotonic()
             ready = poll.poll(min(left_s, 86_400.0) * 1000 + 1) if left_s > 0 else None  # it refuses a month and more
             if ready:
-                continue
-            ready = None
-            if exchange.pump() or (time.monotonic() >= exchange.deadline and exchange.expire()):
+                if exchange.pump(ready):
+                    break
+            elif exchange.pump() or (time.monotonic() >= exchange.deadline and exchange.expire()):
                 break
     finally:
         if writing:

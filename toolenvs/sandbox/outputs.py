@@ -143,6 +143,8 @@ class Outputs:
 
     def collect(self) -> tuple[bytes, bool]:
         """What the run that ends left, packed, and whether some was left out."""
+        if not self._figures and not self._lost and self._is_empty():
+            return b"", False
         files: dict[str, bytes] = {}
         figures, lost, self._figures, self._lost = self._figures, self._lost, [], False
         for number, drawn in enumerate(figures, start=1):
@@ -159,12 +161,17 @@ class Outputs:
             room -= len(content)
         return pack(kept), lost
 
+    def _is_empty(self) -> bool:
+        """Whether the working directory holds nothing, as far as one look at it tells."""
+        try:
+            return self.folder is None or os.stat(self.folder).st_size == _EMPTY_BYTES
+        except OSError:
+            return True  # the program removed it
+
     def _take_files(self, files: dict[str, bytes]) -> bool:
         """Read what is new or changed; whether some of it cannot be taken."""
         lost = False
         try:
-            if os.stat(self.folder or ".").st_size == _EMPTY_BYTES:
-                return False
             entries = [entry.name for entry in os.scandir(self.folder) if not entry.name.startswith(".")]
         except OSError:
             return False  # the program removed it

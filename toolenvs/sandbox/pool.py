@@ -23,9 +23,16 @@ class Pool:
     """Cells of one kind ("bare", "full" or "wide"). Thread-safe."""
 
     def __init__(
-        self, tier: str, kind: str, limits: Limits, *, slots: Slots | None = None, subprocesses: bool = False
+        self,
+        tier: str,
+        kind: str,
+        limits: Limits,
+        *,
+        slots: Slots | None = None,
+        subprocesses: bool = False,
+        seed: int = 0,
     ) -> None:
-        self._plan = plan(tier, kind, limits, subprocesses=subprocesses)
+        self._plan = plan(tier, kind, limits, subprocesses=subprocesses, seed=seed)
         self._slots = slots
         self._max_servers = len(os.sched_getaffinity(0))
         self._lock = threading.Lock()

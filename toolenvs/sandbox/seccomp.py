@@ -183,7 +183,7 @@ def _no_writing(argument: int) -> list[bytes]:
 
 
 def template(*, private_files: bool, refuse_writing: bool = False, subprocesses: bool = False) -> bytes:
-    """The filter of a cell, but for its process id; see `for_process`.
+    """The filter of a cell, but for its process id; see `ProcessFilter`.
 
     Args:
         private_files: the cell's file system is its own, so it may be changed.
@@ -217,19 +217,26 @@ def template(*, private_files: bool, refuse_writing: bool = False, subprocesses:
     return b"".join(code)
 
 
-def for_process(template: bytes, pid: int, *, forkable: bool = False) -> bytes:
-    """The filter of the cell whose process is `pid`, the only one that it may signal.
+class ProcessFilter:
+    """The filter of a cell, ready but for its process id."""
 
-    Args:
-        template: from `template`.
-        pid: the cell's process.
-        forkable: let a plain fork pass here, since `ask_before_forking` was installed before.
-    """
-    code = template.replace(struct.pack("I", _PROCESS), struct.pack("I", pid))
-    code = code.replace(struct.pack("I", _GROUP), struct.pack("i", -pid))
-    if forkable:
-        code = code.replace(struct.pack("I", _FORK), struct.pack("I", _ALLOW))
-    return code.replace(struct.pack("I", _FORK), struct.pack("I", _fail(errno.EPERM)))
+    def __init__(self, template: bytes, *, forkable: bool = False) -> None:
+        """Take a filter of `template`; `forkable` lets a plain fork pass."""
+        answer = struct.pack("I", _ALLOW if forkable else _fail(errno.EPERM))
+        code = template.replace(struct.pack("I", _FORK), answer)
+        values = [value for (value,) in struct.iter_unpack("4xI", code)]
+        self._places = [(8 * at + 4, value) for at, value in enumerate(values) if value in (_PROCESS, _GROUP)]
+        self.instructions, self._program = _as_the_kernel_takes_it(code)
+
+    def install(self, pid: int) -> None:
+        """Load it for good, for the process that this is."""
+        self.aim(pid)
+        kernel.syscall("seccomp", _SET_MODE_FILTER, 0, self._program)
+
+    def aim(self, pid: int) -> None:
+        """Make this process, the only one that it may signal, the one of `pid`."""
+        for place, stand_in in self._places:
+            struct.pack_into("i", self.instructions, place, pid if stand_in == _PROCESS else -pid)
 
 
 @cache
@@ -266,7 +273,12 @@ def install(filter_code: bytes, *, listener: bool = False) -> int:
 
 @lru_cache(maxsize=8)
 def prepared(filter_code: bytes) -> tuple[ctypes.Array[ctypes.c_char], ctypes.Array[ctypes.c_char]]:
-    """A filter as the kernel takes it: its instructions, and a struct sock_fprog; asked for early, it is there."""
+    """A filter that never changes as the kernel takes it; asked for early, it is there."""
+    return _as_the_kernel_takes_it(filter_code)
+
+
+def _as_the_kernel_takes_it(filter_code: bytes) -> tuple[ctypes.Array[ctypes.c_char], ctypes.Array[ctypes.c_char]]:
+    """Instructions, and a struct sock_fprog that points to them."""
     instructions = ctypes.create_string_buffer(filter_code, len(filter_code))
     program = struct.pack("HxxxxxxQ", len(filter_code) // 8, ctypes.addressof(instructions))
     return instructions, ctypes.create_string_buffer(program, len(program))

@@ -19,6 +19,7 @@ from toolenvs.sandbox.walls import Plan
 
 BOOT_LIMIT_S = 60.0
 REAP_LIMIT_S = 10.0
+_ENDED = os.WEXITED | os.WNOHANG | os.WNOWAIT
 _SEND_LIMIT_S = 5  # for an order; a fork server that is stopped takes none when its queue is full
 
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -90,7 +91,11 @@ class Server:
     @property
     def running(self) -> bool:
         """Whether it still serves, as far as can be told without asking it."""
-        if self.process.poll() is not None:
+        process = self.process
+        try:  # what `process.poll` asks, in one step
+            if process.returncode is not None or os.waitid(os.P_PID, process.pid, _ENDED):
+                self.dead = True
+        except ChildProcessError:  # another has been told of its end
             self.dead = True
         return not self.dead
 

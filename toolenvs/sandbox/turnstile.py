@@ -50,23 +50,29 @@ class Turnstile:
 
     def enter(self, by: object = None) -> None:
         """Take a place for the caller `by` (None: `caller()`), waiting in this thread."""
-        waiter, by = self._ask(by)
-        if waiter is not None:
-            try:
-                waiter.result()
-            except BaseException:
-                self._withdraw(waiter, by)
-                raise
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                return
+            waiter, by = self._queue(by)
+        try:
+            waiter.result()
+        except BaseException:
+            self._withdraw(waiter, by)
+            raise
 
     async def aenter(self, by: object = None) -> None:
         """As `enter`, waiting in the running loop."""
-        waiter, by = self._ask(by)
-        if waiter is not None:
-            try:
-                await asyncio.wrap_future(waiter)
-            except BaseException:
-                self._withdraw(waiter, by)
-                raise
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                return
+            waiter, by = self._queue(by)
+        try:
+            await asyncio.wrap_future(waiter)
+        except BaseException:
+            self._withdraw(waiter, by)
+            raise
 
     def leave(self) -> None:
         """Give a place back: to the first of the callers who wait, if any, which then waits behind the others."""
@@ -83,15 +89,11 @@ class Turnstile:
                 return
         waiter.set_result(None)
 
-    def _ask(self, by: object) -> "tuple[Future[None] | None, object]":
+    def _queue(self, by: object) -> "tuple[Future[None], object]":
         by = caller() if by is None else by
-        with self._lock:
-            if self._free:
-                self._free -= 1
-                return None, by
-            waiter: Future[None] = Future()
-            self._waiting.setdefault(by, deque()).append(waiter)
-            return waiter, by
+        waiter: Future[None] = Future()
+        self._waiting.setdefault(by, deque()).append(waiter)
+        return waiter, by
 
     def _withdraw(self, waiter: "Future[None]", by: object) -> None:
         waiter.cancel()

@@ -47,6 +47,7 @@ class Plan(TypedDict):
     users: tuple[int, int]
     subprocesses: bool
     executable: str
+    seed: int
 
 
 class Walls:
@@ -61,7 +62,7 @@ class Walls:
         self._limits: list[tuple[int, tuple[int, int]]] = []
         self._threads = plan["processes"]
         self._statm = -1
-        self._filter = b""
+        self._filters: dict[bool, seccomp.ProcessFilter] = {}
 
     def around_server(self) -> None:
         """Enter the namespaces and the view; called before anything is imported for programs.
@@ -118,11 +119,12 @@ class Walls:
         # These need not wait for the cell: a child has its parent's. Nothing here executes another program.
         os.umask(0o077)
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
-        self._filter = seccomp.template(
+        template = seccomp.template(
             private_files=self.private,
             refuse_writing=not self.private and landlock.abi() < _WRITABLE_DEVICES_NEED_ABI,
             subprocesses=plan["subprocesses"],
         )
+        self._filters = {forkable: seccomp.ProcessFilter(template, forkable=forkable) for forkable in (False, True)}
         if self.private and plan["subprocesses"]:
             self.rules = landlock.ruleset((), files=False)
         elif not self.private:  # else Landlock would add nothing, and costs each cell 0.3 ms: see `around_cell`
@@ -175,7 +177,7 @@ class Walls:
             os.close(listener)
             ask.close()
         forkable = ask is not None or plan["subprocesses"]
-        seccomp.install(seccomp.for_process(self._filter, os.getpid(), forkable=forkable))
+        self._filters[forkable].install(os.getpid())
 
     def _plan_limits(self, address_space: int) -> None:
         plan = self.plan

@@ -74,7 +74,7 @@ class Watch:
             loop.add_reader(epoll.fileno(), self._wake)
         self._running[exchange.cell] = exchange, finished
         try:
-            self._step(exchange, finished)
+            self._attend(exchange)  # what answers may be there does not have to be asked for before it was waited for
             await finished
         finally:
             with self._lock:
@@ -159,6 +159,10 @@ class Watch:
             return
         if done:
             finished.set_result(None)
+        self._attend(exchange, done=done)
+
+    def _attend(self, exchange: Driven, *, done: bool = False) -> None:
+        """Wait for what an exchange waits for now."""
         if exchange.cell.watch is not self or self._epoll is None:
             return
         control = exchange.cell.control.fileno()

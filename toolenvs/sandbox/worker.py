@@ -16,7 +16,6 @@ import linecache
 import os
 import random
 import select
-import shutil
 import signal
 import socket
 import sys
@@ -237,16 +236,19 @@ def _usable(text: io.TextIOWrapper) -> bool:
 class Worker:
     """The read-run-answer loop of one cell."""
 
-    def __init__(self, output_chars: int, folder: str | None) -> None:
+    def __init__(self, output_chars: int, folder: str | None, seed: int = 0) -> None:
         self._output_chars = output_chars
+        self._seed = seed
         self._outputs = Outputs(folder)
         self._interruptible_s = float("inf")
         self._cells = 0
         self._thread_id_at = kernel.thread_id_address()
         self._control: socket.socket
         self._waiting: select.poll
+        self._buffer = bytearray(_BUFFER_BYTES)
         self._inbox = b""
         self._descriptors: list[int] = []
+        self._original = sys.stdin, sys.stdout, sys.stderr  # to end them would touch twenty pages that cells share
         self._out, self._err = Stream(1, output_chars), Stream(2, output_chars)
         self._empty = _input()
         self._main = types.ModuleType("__main__")
@@ -260,27 +262,28 @@ class Worker:
         In the fork server: what is imported, compiled and specialised on first use is then there for every cell. In a
         cell that stands ready: the pages of memory that a run writes to are its own before a request waits for that.
         """
-        streams = sys.stdin, sys.stdout, sys.stderr
         scope = self._main.__dict__
         untouched = set(scope)
         host, control = socket.socketpair()
         with host, control:
             self._listen(control)
             for code in programs:
-                header = wire.REQUEST.pack(wire.REQUEST_MAGIC, wire.RUN, wire.SEED, 0, 0, 60.0, len(code), 0, 0)
+                flags = wire.FINAL * (not _unfinished())
+                header = wire.REQUEST.pack(wire.REQUEST_MAGIC, wire.RUN, flags, 0, 0, 60.0, len(code), 0, 0)
                 host.sendall(header + code.encode())
                 self._turn()
                 host.recv(_BUFFER_BYTES)
-        sys.stdin, sys.stdout, sys.stderr = streams
+        sys.stdin, sys.stdout, sys.stderr = self._original
         for name in set(scope) - untouched:  # or a program would find what it has not imported
             del scope[name]
         self._cells = 0
+        reseed(self._seed)
         for number in range(len(programs)):
             linecache.cache.pop(f"<cell {number + 1}>", None)
 
     def serve(self) -> None:
         """Answer requests until the channel ends."""
-        signal.signal(signal.SIGINT, self._interrupt)
+        _signal.signal(_signal.SIGINT, self._interrupt)
         self.rehearse(_REHEARSAL[:1])
         self._listen(socket.socket(fileno=CONTROL_FD))
         self._control.sendall(wire.HELLO)
@@ -300,12 +303,14 @@ class Worker:
         if operation == wire.BRANCH:
             self._branch(nonce)
             return
-        code = self._read(sizes[0]).decode("utf-8", "replace")
-        stdin = self._read(sizes[1])
-        obstacle = self._outputs.put(self._read, sizes[2])
-        if obstacle:
-            self._answer(nonce, wire.ERROR, False, None, obstacle)
-            return
+        code_bytes, stdin_bytes, files_bytes = sizes
+        code = self._read(code_bytes).decode("utf-8", "replace")
+        stdin = self._read(stdin_bytes) if stdin_bytes else b""
+        if files_bytes:
+            obstacle = self._outputs.put(self._read, files_bytes)
+            if obstacle:
+                self._answer(nonce, wire.ERROR, False, None, obstacle)
+                return
         if flags & wire.SEED:
             reseed(seed)
         self._answer(nonce, *self._run(code, stdin, timeout_s, bool(flags & wire.FINAL)))
@@ -314,10 +319,10 @@ class Worker:
         """Take what has come of the next request, most often all of it."""
         while len(self._inbox) < wire.REQUEST.size:
             self._waiting.poll()  # who waits in the next call is also woken when the host has read an answer
-            piece, extra, _, _ = self._control.recvmsg(_BUFFER_BYTES, _DESCRIPTORS_BYTES)
-            if not piece:
+            size, extra, _, _ = self._control.recvmsg_into((self._buffer,), _DESCRIPTORS_BYTES)
+            if not size:
                 os._exit(0)
-            self._inbox += piece
+            self._inbox += self._buffer[:size]
             for _, _, data in extra:
                 self._descriptors += array.array("i", data)
 
@@ -365,13 +370,13 @@ class Worker:
             try:
                 value = self._execute(code)
                 self._outputs.draw(err)  # before exit hooks, one of which closes all figures
-                if final:
+                if final and _unfinished():
                     _finish()
             except BaseException as raised:
                 failure = raised
                 if not isinstance(raised, KeyboardInterrupt):
                     self._outputs.draw(err)
-                if final:
+                if final and _unfinished():
                     _finish()
             if sys.__dict__.get("stdout") is not out.text or sys.__dict__.get("stderr") is not err.text:
                 _flush_replaced()
@@ -503,7 +508,7 @@ def _own_folder() -> str:
     try:
         os.mkdir(folder)
     except FileExistsError:  # of one that had this number before
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
         os.makedirs(folder, exist_ok=True)
     os.chdir(folder)
     return folder
@@ -516,7 +521,13 @@ def _clear_folders() -> None:
             try:
                 os.rmdir(f"/tmp/{name}")
             except OSError:
-                shutil.rmtree(f"/tmp/{name}", ignore_errors=True)
+                _remove(f"/tmp/{name}")
+
+
+def _remove(folder: str) -> None:
+    import shutil  # seldom needed, and each of the libraries behind it makes every fork dearer
+
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _obstacle(expected: set[int]) -> str | None:
@@ -533,6 +544,11 @@ def _obstacle(expected: set[int]) -> str | None:
     if any(not name.startswith(".") and not os.path.ismount(name) for name in os.listdir(".")):  # see Walls.around_cell
         return "the program has written files"
     return None
+
+
+def _unfinished() -> bool:
+    """Whether anything is to be done at the end of this interpreter."""
+    return bool(_thread._count() or threading._threading_atexits or atexit._ncallbacks())  # type: ignore[attr-defined]
 
 
 def _finish() -> None:

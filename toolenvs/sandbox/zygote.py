@@ -4,6 +4,7 @@ Executed, never forked, from the host: no memory, descriptors or secrets of the 
 control socket does, and its cells end with it.
 """
 
+import _signal  # type: ignore[import-not-found]  # see `worker`
 import atexit
 import bisect
 import contextlib
@@ -67,6 +68,7 @@ class Server:
         self._listeners: dict[int, tuple[int, seccomp.Listener]] = {}  # descriptor -> family and listener
         self._hellos: dict[int, tuple[int, socket.socket]] = {}  # descriptor -> cell that will say hello there
         self._groups: dict[int, list[int]] = {}  # copy that will say hello -> files of its control groups
+        self._thread_id_at = kernel.thread_id_address()
         self._poll = select.poll()
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
@@ -154,7 +156,7 @@ class Server:
     def _spawn(self, cell: int, descriptors: list[int], *, forkable: bool, user: int) -> None:
         slot = min(set(range(len(self._slots) + 1)) - set(self._slots.values()))
         ask, asked = socket.socketpair() if forkable else (None, None)
-        pid = os.fork()
+        pid = kernel.fork(self._thread_id_at) if self._thread_id_at else os.fork()
         if pid == 0:
             self._become_cell(slot, descriptors, asked, user)
         if ask is not None and asked is not None:
@@ -329,8 +331,8 @@ def _nothing(*_: object) -> None:
 
 def _fresh_process(descriptors: list[int], keep: list[int]) -> None:
     """Put a cell's descriptors in their places, drop all others, leave the server's signals and session."""
-    signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    _signal.set_wakeup_fd(-1)
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
     os.setsid()
     null = os.open("/dev/null", os.O_RDONLY)
     control, out, err = descriptors
@@ -455,7 +457,7 @@ def main() -> None:
         walls.around_server()
         own_allocator = kernel.arenas_on_the_heap()
         _prepare_imports(plan)
-        ready = worker.Worker(plan["output_chars"], "/tmp" if walls.private else None)
+        ready = worker.Worker(plan["output_chars"], "/tmp" if walls.private else None, plan["seed"])
         _preload(plan)
         gc.collect()
         sys._clear_type_cache()  # or what is looked up replaces names of all that was imported, and touches these
