@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from toolenvs.errors import ConfigError
 from toolenvs.train.batching import TokenSequence, pad
 from toolenvs.train.ewma import Ewma
 from toolenvs.train.update import Updater, UpdateSettings, rescore
@@ -263,6 +264,19 @@ def test_an_episode_of_several_sequences_is_as_long_as_all_of_them_and_fined_onc
     expected[1, 4] = -0.5
     torch.testing.assert_close(shaped.rewards, expected)
     assert added == {"overlong": pytest.approx(-0.25)}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"kl_place": "rewards"}, "unknown kl_place 'rewards'; did you mean 'reward'"),
+        ({"kl_from": "initially"}, "unknown kl_from 'initially'; did you mean 'initial'"),
+        ({"kl_place": "reward", "kl_from": "old"}, "cost nothing; set kl_place to 'loss'"),
+    ],
+)
+def test_a_divergence_that_would_not_be_there_is_refused(wrong, told):
+    with pytest.raises(ConfigError, match=told):
+        Updater(settings=UpdateSettings(kl_coef=0.1, **wrong), model=None, optimizers=None)
 
 
 def test_the_proximal_policy_is_the_weighted_mean_of_all_before():

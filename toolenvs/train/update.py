@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from toolenvs.errors import ConfigError, did_you_mean
 from toolenvs.tokens import Mask
 from toolenvs.train import policy_losses, ranks
 from toolenvs.train.batching import Batch
@@ -26,6 +27,9 @@ from toolenvs.train.optim import Optimizers
 from toolenvs.train.overlong import overlong_penalty, without_overlong
 from toolenvs.train.scoring import score
 from toolenvs.train.streams import generator
+
+_KL_FROM = ("initial", "old")
+_KL_PLACES = ("loss", "reward")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +116,11 @@ def _anchor(settings: UpdateSettings, model: Any, part: Batch) -> Tensor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Updater:
-    """A policy with all that its update reads: what a run makes once, and a script asks for each step's update."""
+    """A policy with all that its update reads: what a run makes once, and a script asks for each step's update.
+
+    Raises:
+        ConfigError: the divergence is from, or at, a place that there is not, or would cost nothing.
+    """
 
     settings: UpdateSettings
     """Of the run."""
@@ -124,6 +132,18 @@ class Updater:
     """The policy that the divergence is from, or None."""
     proximal: Ewma | None = None
     """Of the loss `ppo_ewma`, else None."""
+
+    def __post_init__(self) -> None:
+        settings = self.settings
+        for name, known in (("kl_from", _KL_FROM), ("kl_place", _KL_PLACES)):
+            value = getattr(settings, name)
+            if value not in known:
+                raise ConfigError(f"unknown {name} {value!r}; {did_you_mean(value, known)}")
+        if settings.kl_coef and settings.kl_place == "reward" and settings.kl_from == "old":
+            raise ConfigError(
+                "kl_place = 'reward' with kl_from = 'old': a rollout is at no distance from what sampled it, "
+                "so it would cost nothing; set kl_place to 'loss', or kl_from to 'initial'"
+            )
 
     def rescore(self, batch: Batch) -> Tensor:
         """Log-probabilities [B, T] of a rollout's tokens under the policy as it is."""
