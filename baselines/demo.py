@@ -8,7 +8,6 @@ learning curve, every metric, the trajectories, and one HTML file of episodes wi
 """
 
 import argparse
-import asyncio
 import re
 import shutil
 import time
@@ -25,6 +24,7 @@ from rich.table import Table
 from tqdm import tqdm
 
 from toolenvs import assets, blueprint, view
+from toolenvs.attended import Attended
 from toolenvs.codec import TokenCodec
 from toolenvs.rollout import Trajectory, TrajectoryWriter
 from toolenvs.train.engines.transformers import TransformersEngine
@@ -99,7 +99,7 @@ def held_out_episodes(folder: Path, settings: Any, tasks: int) -> list[Trajector
     model, tokenizer = load_policy(str(folder))
     env = blueprint.load(settings.page, tokenizer=tokenizer, **{**settings.env, **settings.test_env})
     chosen = [env.tasks[index] for index in range(tasks)]
-    with asyncio.Runner() as runner:
+    with Attended() as runner:
         engine = TransformersEngine(model, tokenizer)
         _, episodes = evaluate(env, engine, chosen, runner, max_turn_tokens=settings.max_turn_tokens)
     return episodes

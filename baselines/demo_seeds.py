@@ -1,7 +1,6 @@
 """What the demos over several seeds share: a cold start and GRPO by two recipes, tests, a table and the curves."""
 
 import argparse
-import asyncio
 import json
 import shutil
 import time
@@ -18,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from toolenvs import assets, blueprint
+from toolenvs.attended import Attended
 from toolenvs.rollout import Trajectory
 from toolenvs.train.engines.transformers import TransformersEngine
 from toolenvs.train.evaluate import evaluate
@@ -106,7 +106,7 @@ def held_out(
     env = blueprint.load(settings.page, tokenizer=tokenizer, **{**settings.env, **settings.test_env, **(keys or {})})
     chosen = [env.tasks[index] for index in range(tasks)]
     limit = settings.max_turn_tokens
-    with asyncio.Runner() as runner:
+    with Attended() as runner:
         engine = TransformersEngine(model, tokenizer)
         _, episodes = evaluate(env, engine, chosen, runner, temperature=temperature, max_turn_tokens=limit)
     return episodes

@@ -7,7 +7,6 @@ Reads top to bottom: settings, demonstrations, training, evaluation. Only tokens
 to train on a tool's output would teach the policy to invent it.
 """
 
-import asyncio
 import contextlib
 import itertools
 import time
@@ -21,6 +20,7 @@ from tqdm import tqdm
 
 from toolenvs import blueprint
 from toolenvs.agents.engine import Engine
+from toolenvs.attended import Attended
 from toolenvs.coldstart import read_rows, to_tokens
 from toolenvs.errors import ConfigError
 from toolenvs.rollout import Trajectory, TrajectoryWriter, collect, read_trajectories
@@ -112,7 +112,7 @@ def train(args: Args, output: Path) -> dict[str, float]:
     test_env = blueprint.load(args.page, tokenizer=tokenizer, **{**args.env, **args.test_env})
     device = "cuda" if torch.cuda.is_available() else "cpu"
 
-    with asyncio.Runner() as runner:
+    with Attended() as runner:
         if args.rows:
             sequences = cold_start_rows(args, env)
         else:
@@ -166,7 +166,7 @@ def train(args: Args, output: Path) -> dict[str, float]:
     return result
 
 
-def demonstrations(args: Args, env: blueprint.Blueprint, output: Path, runner: asyncio.Runner) -> list[Trajectory]:
+def demonstrations(args: Args, env: blueprint.Blueprint, output: Path, runner: Attended) -> list[Trajectory]:
     """Trajectories to learn from: read from a file, or acted out by the script."""
     if args.demonstrations != "scripted":
         found = [trajectory for trajectory in read_trajectories(args.demonstrations) if trainable(trajectory)]

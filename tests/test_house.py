@@ -15,6 +15,7 @@ FLOORS = [
         "plugins",
         "schema",
         "loop",
+        "attended",
         "endpoint",
         "transcript",
         "codec",

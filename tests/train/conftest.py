@@ -1,6 +1,5 @@
 """Small batches, a small model and plain per-token loops to compare with."""
 
-import asyncio
 from collections.abc import Callable
 from types import SimpleNamespace
 
@@ -11,6 +10,7 @@ from torch import Tensor
 
 import toolenvs
 from toolenvs.agents.engine import EngineAgent, Sampling
+from toolenvs.attended import Attended
 from toolenvs.rollout import collect
 from toolenvs.train.batching import TokenSequence
 from toolenvs.train.tiny.model import build_model
@@ -72,7 +72,7 @@ def tensors() -> Callable[..., dict[str, Tensor]]:
 @pytest.fixture
 def host(tokenizer):
     """`host(engine, page, **keys)`: what a rollout uses of a run; closed at the end."""
-    runner = asyncio.Runner()
+    runner = Attended()
 
     def make(engine, page="ReTool-v0", max_turn_tokens=16, env=None, **settings):
         keys = {"prompt.template": "plain", "prompt.user": "{question}\n", "tasks.set": "arithmetic", **(env or {})}

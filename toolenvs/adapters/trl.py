@@ -19,6 +19,7 @@ import functools
 import itertools
 import json
 import logging
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter, Signature
 from typing import Any, ClassVar
@@ -27,6 +28,7 @@ import numpy as np
 
 from toolenvs import blueprint, loop
 from toolenvs.agents.engine import Engine, EngineAgent, Sampling
+from toolenvs.attended import Attended
 from toolenvs.blueprint import Blueprint
 from toolenvs.episode import Episode
 from toolenvs.errors import ConfigError, InfrastructureError, MissingExtraError, TaskError
@@ -89,6 +91,8 @@ class Rollout:
         self._train_cut_short = train_cut_short
         self._options = {"retries": retries, "concurrency": concurrency, "on_trajectory": on_trajectory}
         self._calls = 0
+        self._episodes = Attended()
+        weakref.finalize(self, self._episodes.close)
 
     def dataset(self, count: int | None = None) -> Any:
         """The page's tasks as a data set for the trainer: `prompt`, chat messages, and `task`, the id.
@@ -123,7 +127,7 @@ class Rollout:
         seed = int(np.random.SeedSequence([args.seed, state.global_step, self._calls, rank]).generate_state(1)[0])
         self._calls += 1
         progress = min(state.global_step / max(state.max_steps, 1), 1.0)
-        trajectories: list[Trajectory] = loop.run(
+        trajectories: list[Trajectory] = self._episodes.run(
             collect(self.env, agent, tasks, seed=seed, progress=progress, **self._options)  # type: ignore[arg-type]
         )
         if trajectories and all(trajectory.failed for trajectory in trajectories):

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from toolenvs.attended import in_caller
 from toolenvs.errors import EngineError
 from toolenvs.rollout.agent import Action, Request
 
@@ -161,7 +162,7 @@ class EngineAgent:
     async def _generate(self, batch: list[tuple[Request, "asyncio.Future[Action]"]]) -> None:
         try:
             requests = [self._request(request) for request, _ in batch]
-            generations = await asyncio.to_thread(self.engine.generate, requests)
+            generations = await in_caller(self.engine.generate, requests)
             pairs = zip(batch, generations, strict=True)
             actions = [self._action(request, generation) for (request, _), generation in pairs]
         except Exception as error:  # handed to whoever waits, who knows what to do about it

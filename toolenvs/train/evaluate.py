@@ -1,9 +1,9 @@
 """Held-out success of a policy."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 
 from toolenvs.agents.engine import Engine, EngineAgent, Sampling
+from toolenvs.attended import Attended
 from toolenvs.blueprint import Blueprint
 from toolenvs.rollout import Trajectory, collect
 from toolenvs.tasks.task import Task
@@ -18,7 +18,7 @@ def evaluate(
     blueprint: Blueprint,
     engine: Engine,
     tasks: Sequence[Task],
-    runner: asyncio.Runner,
+    runner: Attended,
     *,
     temperature: float = 1.0,
     top_p: float = 1.0,

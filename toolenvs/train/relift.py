@@ -5,7 +5,6 @@ task whose whole group failed is put aside, together with a demonstration of it.
 newest `size` are imitated in one supervised pass with an optimizer of its own, right behind the step's RL update.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -13,6 +12,7 @@ from typing import Any, Protocol
 import torch
 
 from toolenvs import schema
+from toolenvs.attended import Attended
 from toolenvs.blueprint import Blueprint
 from toolenvs.errors import ConfigError, PageError
 from toolenvs.rollout.trajectory import Trajectory
@@ -158,7 +158,7 @@ class Host(Protocol):
         """The environment that is trained in."""
 
     @property
-    def runner(self) -> asyncio.Runner:
+    def runner(self) -> Attended:
         """Where episodes run."""
 
     @property

@@ -7,7 +7,6 @@ with Run(args, "GRPO") as run:
 print(run.tested)
 """
 
-import asyncio
 import contextlib
 import copy
 import time
@@ -22,6 +21,7 @@ from tqdm import tqdm
 
 from toolenvs import blueprint
 from toolenvs.agents.engine import Engine, EngineAgent, Sampling
+from toolenvs.attended import Attended
 from toolenvs.rollout import Trajectory, TrajectoryWriter, collect
 from toolenvs.tasks.task import Task
 from toolenvs.train import checkpoint, lora, ranks
@@ -210,7 +210,8 @@ class Run(contextlib.AbstractContextManager["Run"]):
             proximal=proximal,
         )
         """The policy's update."""
-        self.runner = asyncio.Runner()
+        self.runner = Attended()
+        """Runs episodes."""
         self.relift = open_relift(settings, self)
         if self.relift is not None:
             self.experience.observers.append(self.relift.observe)

@@ -1,6 +1,5 @@
 """What a rollout is, and what of a run it works with."""
 
-import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol
@@ -9,6 +8,7 @@ from torch import Tensor
 
 from toolenvs.agents.engine import EngineAgent
 from toolenvs.agents.prefilled import Prefill
+from toolenvs.attended import Attended
 from toolenvs.blueprint import Blueprint
 from toolenvs.rollout.trajectory import Trajectory
 from toolenvs.tasks.task import Task
@@ -39,7 +39,7 @@ class Host(Protocol):
         """The policy as it is."""
 
     @property
-    def runner(self) -> asyncio.Runner:
+    def runner(self) -> Attended:
         """Where episodes run that are not the policy's."""
 
     @property

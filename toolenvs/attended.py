@@ -1,0 +1,129 @@
+"""An event loop in a thread of its own, whose blocking work is done by the thread that waits for it.
+
+Episodes wait for their tools on the loop while a model is sampled from; yet the model should be run by the thread that
+trains it. torch keeps a team of threads for each thread that calls it, and two teams on the same cores put each other
+to sleep at every operation: sampling took twice as long.
+"""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import CancelledError, Future
+from contextvars import ContextVar
+from queue import Empty, SimpleQueue
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+T = TypeVar("T")
+
+
+class _Job:
+    """A call that a coroutine asked for."""
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self.done: Future[Any] = Future()
+        self._function = function
+
+    def __call__(self) -> None:
+        if not self.done.set_running_or_notify_cancel():
+            return
+        try:
+            self.done.set_result(self._function())
+        except Exception as error:
+            self.done.set_exception(error)
+        except BaseException:  # an interrupt: whoever waits in `run` hears of it, and cancels the rest
+            self.done.set_exception(CancelledError())
+            raise
+
+
+def _next(jobs: "SimpleQueue[_Job | None]") -> _Job | None:
+    while True:
+        with contextlib.suppress(Empty):
+            # An interrupt that comes as the wait begins does not end it; it is heard at the next one.
+            return jobs.get(timeout=_WAIT_S)
+
+
+_WAIT_S = 0.5
+_jobs: ContextVar["SimpleQueue[_Job | None] | None"] = ContextVar("_jobs", default=None)
+
+
+async def in_caller(function: Callable[..., T], *args: Any) -> T:
+    """`function(*args)`, called in the thread that waits in `Attended.run`; where none does, in one beside the loop."""
+    jobs = _jobs.get()
+    if jobs is None:
+        return await asyncio.to_thread(function, *args)
+    job = _Job(lambda: function(*args))
+    jobs.put(job)
+    done: T = await asyncio.wrap_future(job.done)
+    return done
+
+
+class Attended:
+    """Runs coroutines from blocking code as `asyncio.Runner` does, one at a time, and their `in_caller` calls here.
+
+    Ctrl-C cancels what runs, waits for its end, and is raised here.
+    """
+
+    def __init__(self) -> None:
+        self._asked: SimpleQueue[Callable[[asyncio.Runner], None] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """The result of `coroutine`; all of them run on one loop."""
+        jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        outcome: Future[T] = Future()
+        running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
+        interrupted = threading.Event()
+
+        async def begin() -> T:
+            running.append((asyncio.get_running_loop(), asyncio.current_task()))
+            if interrupted.is_set():
+                coroutine.close()
+                raise CancelledError
+            _jobs.set(jobs)
+            return await coroutine
+
+        def serve(runner: asyncio.Runner) -> None:
+            try:
+                outcome.set_result(runner.run(begin()))
+            except BaseException as error:
+                outcome.set_exception(error)
+            jobs.put(None)
+
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._serve, name="toolenvs-episodes", daemon=True)
+            self._thread.start()
+        self._asked.put(serve)
+        try:
+            while (job := _next(jobs)) is not None:
+                job()
+        except BaseException:
+            interrupted.set()
+            for loop, task in running:
+                assert task is not None  # it was asked for within one
+                loop.call_soon_threadsafe(task.cancel)
+            while (job := _next(jobs)) is not None:
+                job.done.cancel()
+            raise
+        return outcome.result()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the loop and its thread; nothing where none was needed, or a second time."""
+        if self._thread is not None:
+            self._asked.put(None)
+            self._thread.join()
+            self._thread = None
+
+    def _serve(self) -> None:
+        with asyncio.Runner() as runner:
+            while (serve := self._asked.get()) is not None:
+                serve(runner)
