@@ -137,11 +137,11 @@ def scripted(engine, tokenizer, monkeypatch, text, eos=False):
     """Make the engine 'sample' a text."""
     script = tokenizer.encode(text) + ([tokenizer.eos_token_id] if eos else [])
 
-    def sample(logits, rows):
-        tokens = torch.tensor([script[min(len(row.ids), len(script) - 1)] for row in rows])
-        return tokens, torch.zeros(len(rows))
+    def draw(self, logits):
+        self.drawn += 1
+        return torch.full((len(logits),), script[min(self.drawn, len(script)) - 1]), torch.zeros(len(logits))
 
-    monkeypatch.setattr(engines, "_sample", sample)
+    monkeypatch.setattr(engines.Drawing, "draw", draw)
     return script
 
 
@@ -195,3 +195,31 @@ def test_requests_that_cannot_be_served_are_refused(engine, request_for):
     with pytest.raises(EngineError, match="same key"):
         engine.generate([request_for("12", key=1), request_for("13", key=1)])
     assert engine.generate([]) == []
+
+
+def test_samples_of_one_prompt_go_through_the_network_once_and_may_depart_and_go_on(
+    engine, model, tokenizer, request_for, monkeypatch
+):
+    heights, forward = [], TransformersEngine._forward
+    monkeypatch.setattr(
+        TransformersEngine,
+        "_forward",
+        lambda self, ids, *rest: (heights.append(len(ids)), forward(self, ids, *rest))[1],
+    )
+    asked = [
+        request_for(prompt, key=(prompt, n), seed=7 * n, max_new_tokens=3 + 20 * n)
+        for prompt in PROMPTS
+        for n in range(4)
+    ]
+    generations = engine.generate(asked)
+    assert heights[0] == len(set(PROMPTS))
+    assert len({tuple(generation.ids[:3]) for generation in generations[:4]}) > 1
+    heights.clear()
+    more = [[*request.ids, *one.ids, *tokenizer.encode(" 7")] for request, one in zip(asked, generations, strict=True)]
+    further = [request_for(ids, key=request.key, seed=1) for ids, request in zip(more, asked, strict=True)]
+    for ids, generation in [
+        *((request.ids, one) for request, one in zip(asked, generations, strict=True)),
+        *zip(more, engine.generate(further), strict=True),
+    ]:
+        assert generation.logprobs == pytest.approx(forward_logprobs(model, list(ids), generation.ids), abs=1e-4)
+    assert heights[0] == len(asked)  # each has a past of its own by now

@@ -14,7 +14,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from transformers import DynamicCache
@@ -22,7 +21,9 @@ from transformers import DynamicCache
 from toolenvs.agents.engine import Engine, GenerateRequest, Generation
 from toolenvs.codec import TokenCodec
 from toolenvs.errors import EngineError
+from toolenvs.train.engines.drawing import Drawing
 from toolenvs.train.engines.ends import end_tokens
+from toolenvs.train.engines.roomy import roomy_cache
 
 MAX_BATCH = 256
 """Rows that are sampled together; more requests are served one batch after another."""
@@ -45,11 +46,13 @@ class _Row:
 
     request: GenerateRequest
     context: list[int]
-    uniforms: Any
-    """One number in [0, 1) for each token that may be sampled, so that a row's draws are its own."""
     cached: _Cached | None
     reuse: int
     """How many of the cached tokens stand at the beginning of this context."""
+    cached_end: int = 0
+    """Column of the batch that its cached tokens end before."""
+    fresh_begin: int = 0
+    """Column that its other tokens begin at."""
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     finish: Literal["stop", "eos", "length"] | None = None
@@ -125,8 +128,9 @@ class TransformersEngine(Engine):
         live = list(rows)
         cache, attention, logits = self._prefill(live)
         positions = torch.tensor([len(row.context) for row in live], device=logits.device)  # [B]: of the next token
+        drawing = Drawing.of(requests, logits.device)
         while True:
-            tokens, logprobs = _sample(logits, live)
+            tokens, logprobs = drawing.draw(logits)
             for row, token, logprob in zip(live, tokens.tolist(), logprobs.tolist(), strict=True):
                 if row.finish is None:
                     row.ids.append(token)
@@ -136,15 +140,16 @@ class TransformersEngine(Engine):
             if not running:
                 break
             if len(running) < COMPACT_BELOW * len(live):
-                self._keep(live, cache, attention)
+                self._keep(live, cache)
                 index = torch.tensor(running, device=logits.device)
                 cache.batch_select_indices(index)
                 attention, positions, tokens = attention[index], positions[index], tokens[index]
+                drawing.select(index)
                 live = [live[row] for row in running]
             attention = nn.functional.pad(attention, (0, 1), value=1)
             logits = self._forward(tokens[:, None], attention, positions[:, None], cache)
             positions = positions + 1
-        self._keep(live, cache, attention)
+        self._keep(live, cache)
         return [Generation(ids=row.ids, logprobs=row.logprobs, finish=row.finish or "length") for row in rows]
 
     def _row(self, request: GenerateRequest) -> _Row:
@@ -161,53 +166,81 @@ class TransformersEngine(Engine):
             reuse = min(len(cached.ids), len(context) - 1)
             if cached.ids[:reuse] != context[:reuse]:
                 cached, reuse = None, 0
-        uniforms = np.random.default_rng(request.seed).random(request.max_new_tokens)
-        return _Row(request, context, uniforms, cached, reuse)
+        return _Row(request, context, cached, reuse)
 
     def _prefill(self, rows: list[_Row]) -> tuple[DynamicCache, Tensor, Tensor]:
-        """Lay out all rows and run their fresh tokens; gives the cache, its attention mask and the logits [B, V]."""
-        device = next(self._model.parameters()).device
+        """Run all rows' fresh tokens; gives the cache, its attention mask and the logits [B, V].
+
+        Rows that are the first turn of one prompt are one row until then.
+        """
+        places: dict[Hashable, int] = {}
+        first: list[_Row] = []
+        index: list[int] = []
         cached_width = max(row.reuse for row in rows)
-        fresh_width = max(len(row.context) - row.reuse for row in rows)
-        ids = torch.zeros(len(rows), fresh_width, dtype=torch.long)
-        positions = torch.zeros(len(rows), fresh_width, dtype=torch.long)
-        attention = torch.zeros(len(rows), cached_width + fresh_width, dtype=torch.long)
+        width = cached_width + max(len(row.context) - row.reuse for row in rows)
+        for row in rows:
+            row.cached_end, row.fresh_begin = cached_width, width - (len(row.context) - row.reuse)
+            place = places.setdefault(id(row) if row.cached is not None else tuple(row.context), len(first))
+            if place == len(first):
+                first.append(row)
+            index.append(place)
+        cache, attention, logits = self._run_fresh(first, width)
+        if len(first) < len(rows):
+            which = torch.tensor(index, device=logits.device)
+            cache.batch_select_indices(which)
+            attention, logits = attention[which], logits[which]
+        return cache, attention, logits
+
+    def _run_fresh(self, rows: list[_Row], width: int) -> tuple[DynamicCache, Tensor, Tensor]:
+        """Lay out rows and run their fresh tokens; gives the cache, its attention mask and the logits [B, V]."""
+        device = next(self._model.parameters()).device
+        cached_width = rows[0].cached_end
+        ids = torch.zeros(len(rows), width - cached_width, dtype=torch.long)
+        positions = torch.zeros(len(rows), width - cached_width, dtype=torch.long)
+        attention = torch.zeros(len(rows), width, dtype=torch.long)
         for index, row in enumerate(rows):
-            fresh = len(row.context) - row.reuse
-            ids[index, fresh_width - fresh :] = torch.tensor(row.context[row.reuse :])
-            positions[index, fresh_width - fresh :] = torch.arange(row.reuse, len(row.context))
+            ids[index, row.fresh_begin - cached_width :] = torch.tensor(row.context[row.reuse :])
+            positions[index, row.fresh_begin - cached_width :] = torch.arange(row.reuse, len(row.context))
             attention[index, cached_width - row.reuse : cached_width] = 1
-            attention[index, cached_width + fresh_width - fresh :] = 1
+            attention[index, row.fresh_begin :] = 1
         attention = attention.to(device)
         cache = self._assemble(rows, cached_width)
         return cache, attention, self._forward(ids.to(device), attention, positions.to(device), cache)
 
     def _assemble(self, rows: list[_Row], width: int) -> DynamicCache:
         """One cache of `width` tokens from the rows' own, padded on the left."""
+        cache = roomy_cache() if self._reusable else DynamicCache()
         known = next((row.cached.states for row in rows if row.cached is not None), None)
         if known is None or width == 0:
-            return DynamicCache()
+            return cache
         layers, heads, _, head_width = known.shape
         states = known.new_zeros(layers, len(rows), heads, width, head_width)
         for index, row in enumerate(rows):
             if row.cached is not None:
                 states[:, index, :, width - row.reuse :] = row.cached.states[:, :, : row.reuse]
-        return DynamicCache(list(zip(states[0::2], states[1::2], strict=True)))
+        for layer in range(layers // 2):
+            cache.update(states[2 * layer], states[2 * layer + 1], layer)
+        return cache
 
-    def _keep(self, rows: list[_Row], cache: DynamicCache, attention: Tensor) -> None:
+    def _keep(self, rows: list[_Row], cache: DynamicCache) -> None:
         """Store the keys and values of the rows that ended, by the key of their episode."""
-        if not self._reusable:
+        ended = [index for index, row in enumerate(rows) if row.finish is not None and row.request.key is not None]
+        if not self._reusable or not ended:
             return
         layers: list[Tensor] = [state for keys, values, _ in cache for state in (keys, values)]
-        for index, row in enumerate(rows):
-            if row.finish is None or row.request.key is None:
-                continue
+        which = torch.tensor(ended, device=layers[0].device)
+        # One tensor of all rows that end together, of which each row has a part.
+        states = layers[0].new_empty(len(layers), len(ended), *layers[0].shape[1:])
+        for place, state in enumerate(layers):
+            torch.index_select(state, 0, which, out=states[place])
+        for place, row in enumerate(rows[index] for index in ended):
             # A row that ended goes on drawing idle tokens until the batch is compacted: they are cut off here, and so
             # is the last token of all, which never went through the network.
             known = row.context + row.ids[:-1]
-            real = torch.nonzero(attention[index])[: len(known), 0]
-            states = torch.stack([state[index].index_select(1, real) for state in layers])
-            self._caches[row.request.key] = _Cached(known, states)
+            own = states[:, place]  # [2 * layers, heads, columns, head width]
+            fresh = own[:, :, row.fresh_begin : row.fresh_begin + len(known) - row.reuse]
+            cached = own[:, :, row.cached_end - row.reuse : row.cached_end]
+            self._caches[row.request.key] = _Cached(known, torch.cat([cached, fresh], 2) if row.reuse else fresh)
 
     def _forward(self, ids: Tensor, attention: Tensor, positions: Tensor, cache: DynamicCache) -> Tensor:
         """The logits after the last token of each row, float32 [B, V]; the cache grows."""
@@ -241,28 +274,3 @@ class TransformersEngine(Engine):
             held = (token for token in every if not last.isascii() or last in self._codec.decode([token]))
             self._completers[last] = frozenset(held)
         return self._completers[last]
-
-
-def _sample(logits: Tensor, rows: list[_Row]) -> tuple[Tensor, Tensor]:
-    """Draw one token for each row; returns the tokens and their log-probabilities, both [B]."""
-    temperatures = torch.tensor([row.request.temperature or 1.0 for row in rows], device=logits.device)
-    logprobs = torch.log_softmax(logits / temperatures[:, None], dim=-1)  # [B, V]
-    draws = [row.uniforms[min(len(row.ids), len(row.uniforms) - 1)] for row in rows]
-    probabilities = logprobs.double().exp()
-    if any(row.request.top_p < 1 for row in rows):
-        probabilities = _nucleus(probabilities, torch.tensor([row.request.top_p for row in rows], device=logits.device))
-    cumulative = probabilities.cumsum(-1)
-    uniforms = torch.tensor(draws, dtype=torch.double, device=logits.device)[:, None] * cumulative[:, -1:]
-    # The first token whose cumulative probability exceeds the draw, which is never one of probability 0.
-    tokens = torch.searchsorted(cumulative, uniforms, right=True).squeeze(-1)
-    greedy = torch.tensor([row.request.temperature == 0 for row in rows], device=logits.device)
-    tokens = torch.where(greedy, logits.argmax(-1), tokens.clamp(max=logits.shape[-1] - 1))
-    return tokens, logprobs.gather(-1, tokens[:, None]).squeeze(-1)
-
-
-def _nucleus(probabilities: Tensor, top_p: Tensor) -> Tensor:
-    """Probabilities [B, V] with all but the fewest tokens that hold `top_p` [B] of the mass set to 0."""
-    ordered, order = probabilities.sort(dim=-1, descending=True)
-    before = ordered.cumsum(-1) - ordered
-    ordered = torch.where(before < top_p[:, None], ordered, torch.zeros_like(ordered))
-    return torch.zeros_like(probabilities).scatter(-1, order, ordered)
