@@ -13,6 +13,8 @@ from typing import Any
 from toolenvs.errors import TranscriptError
 
 _ANCHORS = ("\n", "a", ".", "0", " ", "~")  # texts to continue from; the first that a tokenizer keeps apart is used
+_KEPT_CHARACTERS = 8192
+"""Of a text whose ids are kept for the next who asks."""
 _UNKNOWN = "?"
 
 
@@ -41,6 +43,7 @@ class TokenCodec:
         self._anchor_id = self._find_anchor()
         self._anchor_text: str = self._raw_decode([self._anchor_id])
         self._spell = lru_cache(maxsize=4096)(self._spell_character)
+        self._known = lru_cache(maxsize=256)(self._encode)  # a prompt is read by all samples of its group
 
     @cached_property
     def fingerprint(self) -> str:
@@ -80,6 +83,11 @@ class TokenCodec:
         Raises:
             TranscriptError: the tokenizer cannot spell it; `fit` gives the nearest text that it can.
         """
+        if len(text) <= _KEPT_CHARACTERS:
+            return list(self._known(text, verbatim))
+        return self._encode(text, verbatim)
+
+    def _encode(self, text: str, verbatim: bool) -> list[int]:
         encoder = self._verbatim if verbatim else self._special
         if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
             raise TranscriptError(f"a lone surrogate has no encoding: {text[:80]!r}")

@@ -14,7 +14,7 @@ from toolenvs.errors import AgentError, InfrastructureError
 from toolenvs.rollout.agent import Action, Agent, Request
 from toolenvs.rollout.trajectory import MAX_FILES_BYTES, CallRecord, Trajectory
 from toolenvs.tasks.task import Task
-from toolenvs.tokens import Mask, TokenTranscript, cut_at_stop
+from toolenvs.tokens import TokenTranscript, cut_at_stop
 from toolenvs.transcript import Author, Segment, Transcript
 
 _SEED_STEP = 1_000_003  # a prime, so that turns and episodes do not meet in one seed
@@ -219,7 +219,7 @@ class Record:
             return
         for part in forgotten:
             part.ids, part.kept = part.kept or (), None
-        if Mask.POLICY in self.tokens.mask:
+        if self.tokens.policy_tokens:
             self.earlier.append(self.tokens)
         self.tokens = TokenTranscript()
         for part in self.appended:

@@ -18,6 +18,10 @@ from torch import Tensor
 from toolenvs.errors import TranscriptError
 from toolenvs.tokens import Mask
 
+_ARRAYS = ("ids", "mask", "logprobs", "rewards", "turns", "nodes")
+_VALUES = sorted(map(int, Mask))
+_POLICY = int(Mask.POLICY)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenSequence:
@@ -84,14 +88,15 @@ class TokenSequence:
     def __post_init__(self) -> None:
         if not len(self.nodes):
             object.__setattr__(self, "nodes", np.zeros(self.ids.shape, dtype=np.int64))
-        shapes = {name: getattr(self, name).shape for name in ("ids", "mask", "logprobs", "rewards", "turns", "nodes")}
-        if len(set(shapes.values())) != 1 or self.ids.ndim != 1 or not len(self.ids):
+        shape = self.ids.shape
+        if len(shape) != 1 or not shape[0] or any(getattr(self, name).shape != shape for name in _ARRAYS):
+            shapes = {name: getattr(self, name).shape for name in _ARRAYS}
             raise TranscriptError(f"a sequence needs one-dimensional arrays of one length, at least 1; got {shapes}")
-        if ((self.mask < min(Mask)) | (self.mask > max(Mask))).any():  # isin() takes ten times as long
+        if self.mask.min() < _VALUES[0] or self.mask.max() > _VALUES[-1]:  # isin() takes ten times as long
             raise TranscriptError(f"mask values are 0, 1 and 2; got {np.unique(self.mask).tolist()}")
-        if self.mask[0] == Mask.POLICY:
+        policy = self.mask == _POLICY
+        if policy[0]:
             raise TranscriptError("the first token has nothing before it to be predicted from; its mask cannot be 1")
-        policy = self.mask == Mask.POLICY
         if not np.isfinite(self.logprobs[policy]).all():
             raise TranscriptError("a log-probability at a policy token is not finite")
         if not np.isfinite(self.rewards).all():
@@ -183,11 +188,13 @@ def pad(sequences: Sequence[TokenSequence], device: torch.device | str = "cpu") 
         raise ValueError("a batch needs at least one sequence")
     lengths = [len(sequence) for sequence in sequences]
 
+    real = np.arange(max(lengths)) < np.array(lengths)[:, None]  # [B, T]
+
     def rectangle(name: str, dtype: torch.dtype) -> Tensor:
-        padded = torch.zeros(len(sequences), max(lengths), dtype=dtype)
-        for row, sequence in zip(padded, sequences, strict=True):
-            row[: len(sequence)] = torch.from_numpy(getattr(sequence, name))
-        return padded
+        joined = np.concatenate([getattr(sequence, name) for sequence in sequences])
+        padded = np.zeros(real.shape, dtype=joined.dtype)
+        padded[real] = joined
+        return torch.from_numpy(padded).to(dtype)
 
     return Batch(
         ids=rectangle("ids", torch.int64),

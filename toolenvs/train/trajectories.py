@@ -18,7 +18,7 @@ REMOVED_HINT = "removed hint"
 
 def trainable(trajectory: Trajectory) -> bool:
     """Whether something can be learned from it: infrastructure did not end it, and the policy sampled a token."""
-    return not trajectory.failed and any(Mask.POLICY in tokens.mask for tokens in trajectory.sequences)
+    return not trajectory.failed and any(tokens.policy_tokens for tokens in trajectory.sequences)
 
 
 def sequences_of(
@@ -39,7 +39,7 @@ def sequences_of(
     """
     if trajectory.tokens is None:
         raise ValueError(f"trajectory {trajectory.key!r} has no tokens; its environment was built without a tokenizer")
-    trained = [tokens for tokens in trajectory.sequences if Mask.POLICY in tokens.mask]
+    trained = [tokens for tokens in trajectory.sequences if tokens.policy_tokens]
     if episode is None and len(trained) > 1:
         raise ValueError(f"trajectory {trajectory.key!r} makes {len(trained)} sequences: number its episode")
     starts = [_first_turn(tokens) for tokens in trained]
@@ -115,7 +115,7 @@ def summary(trajectories: Sequence[Trajectory]) -> Mapping[str, float]:
     calls = Counter(call.status == "ok" for trajectory in whole for call in trajectory.calls)
     cut = [trajectory.ending not in TERMINATED for trajectory in whole]
     tokens = [
-        sum(int((tokens.mask == Mask.POLICY).sum()) for tokens in trajectory.sequences)
+        sum(tokens.policy_tokens for tokens in trajectory.sequences)
         for trajectory in whole
         if trajectory.tokens
     ]
