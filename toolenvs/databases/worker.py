@@ -28,7 +28,7 @@ _QUICK_S = 0.0003
 """How long an event loop is held for an answer, before it is told to watch for it: that alone takes a third as long."""
 _LASTING_S = 0.002
 """Where the last answer took longer, the next is not waited for so."""
-_AWAKE_S = 0.005
+_AWAKE_S = 0.002
 """How long a caller that is alone stays awake for an answer, where those before came as soon."""
 _MAX_FRAME_BYTES = 1 << 30
 _PIECE_BYTES = 1 << 16
