@@ -1,5 +1,6 @@
 """A page's names and options are resolved when it is built, with errors that say where."""
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -178,3 +179,21 @@ async def test_terms_are_weighed() -> None:
     for weight in ("1", True, float("nan")):
         with pytest.raises(PageError, match=r"reward\[0\]: weight: a number is needed"):
             toolenvs.load("ReTool-v0", reward=[{"term": "outcome", "weight": weight}])
+
+
+def test_a_prompt_is_made_once_for_the_samples_of_a_task_and_each_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = toolenvs.load("ReTool-v0")
+    made: list[str] = []
+    render = env.render_prompt
+    monkeypatch.setattr(env, "render_prompt", lambda task: (made.append(task.id), render(task))[1])
+    tasks = [env.tasks[number] for number in range(3)]
+    episodes = [Episode(env, task) for task in tasks for _ in range(4)]
+    assert made == [task.id for task in tasks]
+    assert [one.prompt for one in episodes] == [render(task) for task in tasks for _ in range(4)]
+    episodes[0].prompt_messages[-1]["content"] = "changed"  # type: ignore[index]
+    assert Episode(env, tasks[0]).prompt_messages == env.prompt_messages(tasks[0])
+    other = dataclasses.replace(tasks[0], question="Something else?")  # of the same id
+    assert "Something else?" in Episode(env, other).prompt
+    for number in range(200):
+        Episode(env, dataclasses.replace(tasks[0], question=f"{number}?"))
+    assert len(env._prompts) <= 64

@@ -22,6 +22,8 @@ from toolenvs.tools.base import Tool
 _BAD_GOLDS = ("error", "drop", "keep")
 _SHOWN_FAILURES = 5
 _TAG = re.compile(r"</?[\w-]+>")
+_KEPT_PROMPTS = 64
+"""Tasks whose prompts are kept: those of the groups that run at once."""
 
 
 class Blueprint:
@@ -51,6 +53,7 @@ class Blueprint:
         }
         self.judge = _named("toolenvs.rewards.judges", page.judge, "name", "Judge", page, "judge")
         self._terms: dict[str, Any] = {}
+        self._prompts: dict[int, tuple[Task, tuple[Message, ...], str]] = {}
         self._weights: dict[str, float] = {}
         for index, table in enumerate(page.reward):
             table, weight = {key: value for key, value in table.items() if key != "weight"}, table.get("weight", 1.0)
@@ -185,6 +188,16 @@ class Blueprint:
         except (IndexError, TypeError):
             last = len(self.tasks) - 1
             raise TaskError(f"{self.page.id}: there is no task {which!r}; indices go from 0 to {last}") from None
+
+    def prompt_of(self, task: Task) -> tuple[tuple[Message, ...], str]:
+        """What an episode begins with: `prompt_messages` and `render_prompt`, made once for the samples of a task."""
+        known = self._prompts.get(id(task))
+        if known is None or known[0] is not task:
+            if len(self._prompts) >= _KEPT_PROMPTS:
+                self._prompts.clear()
+            known = self._prompts[id(task)] = task, self.prompt_messages(task), self.render_prompt(task)
+        _, messages, prompt = known
+        return tuple(dict(message) for message in messages), prompt
 
     def prompt_messages(self, task: Task) -> tuple[Message, ...]:
         """What the episode begins with, in chat form: the page's prompt around the task's question.

@@ -99,8 +99,8 @@ class Episode:
         self.seed = seed
         self.progress = progress
         self.meter = Meter(blueprint.page.budget)
-        self.prompt_messages = blueprint.prompt_messages(task)
-        self.transcript = Transcript((Segment(Author.PROMPT, blueprint.render_prompt(task)),))
+        self.prompt_messages, prompt = blueprint.prompt_of(task)
+        self.transcript = Transcript((Segment(Author.PROMPT, prompt),))
         if self.meter.limits.max_input_tokens is not None:
             self.meter.prompt_tokens = blueprint.count(self.prompt, verbatim=False)
         self.ending: str | None = None

@@ -114,7 +114,7 @@ def _in_parts(
 def _spoken(logits: Tensor, targets: Tensor, temperature: float, entropy_gradient: bool) -> tuple[Tensor, Tensor]:
     """Log-probability of each target and entropy of its distribution, at least float32, both [M]."""
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    logprobs = torch.log_softmax(logits / temperature, dim=-1)  # [M, V]
+    logprobs = torch.log_softmax(logits if temperature == 1 else logits / temperature, dim=-1)  # [M, V]
     chosen = logprobs.gather(-1, targets[:, None]).squeeze(-1)  # [M]
     with torch.set_grad_enabled(entropy_gradient and torch.is_grad_enabled()):
         entropy = -(logprobs.exp() * logprobs).sum(-1)  # [M]

@@ -19,8 +19,8 @@ class Drawing:
 
     temperatures: Tensor
     """1 where the most likely token is taken, [B, 1]."""
-    greedy: Tensor
-    """Whether it is, [B]."""
+    greedy: Tensor | None
+    """Whether it is; None where it never is, [B]."""
     top_p: Tensor | None
     """None where no row cuts anything off, [B]."""
     uniforms: Tensor
@@ -36,16 +36,18 @@ class Drawing:
             size = request.max_new_tokens
             row[:size] = torch.from_numpy(np.random.default_rng(request.seed).random(size))
         top_p = torch.tensor([request.top_p for request in requests], device=device)
+        greedy = torch.tensor([request.temperature == 0 for request in requests], device=device)
         return cls(
             temperatures=torch.tensor([[request.temperature or 1.0] for request in requests], device=device),
-            greedy=torch.tensor([request.temperature == 0 for request in requests], device=device),
+            greedy=greedy if bool(greedy.any()) else None,
             top_p=top_p if bool((top_p < 1).any()) else None,
             uniforms=uniforms.to(device),
         )
 
     def select(self, rows: Tensor) -> None:
         """Go on with these rows only."""
-        self.temperatures, self.greedy, self.uniforms = self.temperatures[rows], self.greedy[rows], self.uniforms[rows]
+        self.temperatures, self.uniforms = self.temperatures[rows], self.uniforms[rows]
+        self.greedy = None if self.greedy is None else self.greedy[rows]
         self.top_p = None if self.top_p is None else self.top_p[rows]
 
     def draw(self, logits: Tensor) -> tuple[Tensor, Tensor]:
@@ -58,7 +60,8 @@ class Drawing:
         thresholds = self.uniforms[:, self.drawn, None] * cumulative[:, -1:]
         # The first token whose cumulative probability exceeds the draw, which is never one of probability 0.
         tokens = torch.searchsorted(cumulative, thresholds, right=True).squeeze(-1).clamp(max=logits.shape[-1] - 1)
-        tokens = torch.where(self.greedy, logits.argmax(-1), tokens)
+        if self.greedy is not None:
+            tokens = torch.where(self.greedy, logits.argmax(-1), tokens)
         self.drawn += 1
         return tokens, logprobs.gather(-1, tokens[:, None]).squeeze(-1)
 
