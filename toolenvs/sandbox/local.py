@@ -220,6 +220,7 @@ class LocalSession(base.Session):
         self._lost = lost  # and no result has told so
         self._closed = False
         self._busy = threading.Lock()
+        self._alone = base.OneAtATime(self._busy)
         box._live.add(self)
 
     def run(
@@ -360,7 +361,7 @@ class LocalSession(base.Session):
         if self._closed:
             raise SandboxError("this session is closed")
         self._box._check_owner()
-        return base.OneAtATime(self._busy)
+        return self._alone
 
     def _telling(self, result: Result) -> Result:
         """The result, with what is to be told about the session's state."""

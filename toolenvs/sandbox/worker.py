@@ -298,12 +298,13 @@ class Worker:
     def _turn(self) -> None:
         """Answer one request."""
         self._receive()
-        header = self._read(wire.REQUEST.size)
-        _, operation, flags, nonce, seed, timeout_s, *sizes = wire.REQUEST.unpack(header)
+        _, operation, flags, nonce, seed, timeout_s, code_bytes, stdin_bytes, files_bytes = wire.REQUEST.unpack_from(
+            self._inbox
+        )
+        self._inbox = self._inbox[wire.REQUEST.size :]
         if operation == wire.BRANCH:
             self._branch(nonce)
             return
-        code_bytes, stdin_bytes, files_bytes = sizes
         code = self._read(code_bytes).decode("utf-8", "replace")
         stdin = self._read(stdin_bytes) if stdin_bytes else b""
         if files_bytes:
@@ -487,8 +488,8 @@ def _frame(
 ) -> bytes:
     """The answer to a request."""
     flags = truncated * wire.TRUNCATED | (value is not None) * wire.HAS_VALUE | (error is not None) * wire.HAS_ERROR
-    value_bytes = (value or "").encode("utf-8", "backslashreplace")
-    error_bytes = (error or "").encode("utf-8", "backslashreplace")
+    value_bytes = value.encode("utf-8", "backslashreplace") if value else b""
+    error_bytes = error.encode("utf-8", "backslashreplace") if error else b""
     sizes = len(value_bytes), len(error_bytes), len(out), len(err), len(files)
     header = wire.ANSWER.pack(wire.ANSWER_MAGIC, nonce, status, flags, *sizes)
     return b"".join((header, value_bytes, error_bytes, out, err, files))
