@@ -111,7 +111,7 @@ def ours(gate: Gate, policy: str, args: argparse.Namespace, folder: str) -> None
             test_every=10**9,
             checkpoint_every=10**9,
             trajectories_every=0,
-            **({"micro_batch_tokens": args.micro_batch_tokens} if args.micro_batch_tokens else {}),
+            micro_batch_tokens=args.micro_batch_tokens,
         )
     )
 
@@ -159,9 +159,9 @@ def trl(gate: Gate, policy: str, args: argparse.Namespace, folder: str, *, own_r
         use_cpu=True,
         bf16=False,
         gradient_checkpointing=False,
-        per_device_train_batch_size=batch // args.updates,
-        gradient_accumulation_steps=1,
-        steps_per_generation=args.updates,
+        per_device_train_batch_size=batch // args.updates // args.accumulate,
+        gradient_accumulation_steps=args.accumulate,
+        steps_per_generation=args.updates * args.accumulate,
         num_generations=SAMPLES,
         max_completion_length=args.tokens,
         max_steps=1_000_000,
@@ -241,7 +241,8 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=64, help="most that an answer may have")
     parser.add_argument("--model", default="tiny", help="tiny, after its base phase; or untrained")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--micro-batch-tokens", type=int, default=0, help="of ours; 0 for the script's own")
+    parser.add_argument("--micro-batch-tokens", type=int, default=2048, help="of ours; as baselines/recipes/*_tiny say")
+    parser.add_argument("--accumulate", type=int, default=1, help="micro-batches of an optimizer step of TRL")
     parser.add_argument("--optim", default="adamw_torch", help="of TRL")
     parser.add_argument("--continuous", action="store_true", help="TRL samples by transformers' continuous batching")
     parser.add_argument("--trainers", nargs="+", default=list(TRAINERS), choices=TRAINERS)

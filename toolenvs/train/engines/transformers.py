@@ -58,6 +58,32 @@ class _Row:
     finish: Literal["stop", "eos", "length"] | None = None
 
 
+class _Written:
+    """What the rows of a batch drew since it was compacted last."""
+
+    def __init__(self) -> None:
+        self._ids: list[list[int]] = []
+        self._logprobs: list[Tensor] = []
+
+    def add(self, tokens: Tensor, logprobs: Tensor) -> list[int]:
+        """One more token for each row [B]; returns their ids."""
+        self._ids.append(tokens.tolist())
+        self._logprobs.append(logprobs)
+        return self._ids[-1]
+
+    def ids(self, row: int) -> list[int]:
+        """Of one row."""
+        return [step[row] for step in self._ids]
+
+    def give(self, rows: list[_Row]) -> None:
+        """Hand the rows what is theirs, and begin anew; those that ended have their ids already."""
+        for index, (row, logprobs) in enumerate(zip(rows, torch.stack(self._logprobs, 1).tolist(), strict=True)):
+            if row.finish is None:
+                row.ids = row.ids + self.ids(index)
+            row.logprobs += logprobs[: len(row.ids) - len(row.logprobs)]
+        self._ids, self._logprobs = [], []
+
+
 class TransformersEngine(Engine):
     """Samples from a causal language model of transformers.
 
@@ -129,27 +155,36 @@ class TransformersEngine(Engine):
         cache, attention, logits = self._prefill(live)
         positions = torch.tensor([len(row.context) for row in live], device=logits.device)  # [B]: of the next token
         drawing = Drawing.of(requests, logits.device)
+        stops = {stop for request in requests for stop in request.stop}
+        ends = self._eos.union(*map(self._may_complete, stops))
+        shortest = min(request.max_new_tokens for request in requests)
+        written = _Written()
+        running = list(range(len(live)))
         while True:
             tokens, logprobs = drawing.draw(logits)
-            for row, token, logprob in zip(live, tokens.tolist(), logprobs.tolist(), strict=True):
-                if row.finish is None:
-                    row.ids.append(token)
-                    row.logprobs.append(logprob)
-                    row.finish = self._finish(row)
-            running = [index for index, row in enumerate(live) if row.finish is None]
-            if not running:
-                break
+            newest = written.add(tokens, logprobs)
+            # Most tokens end nothing, and cost nothing more.
+            if ended := [row for row in running if newest[row] in ends or drawing.drawn >= shortest]:
+                for index in ended:
+                    row = live[index]
+                    ids = row.ids + written.ids(index)
+                    row.finish = self._finish(row.request, ids)
+                    row.ids = ids if row.finish else row.ids
+                running = [index for index in running if live[index].finish is None]
             if len(running) < COMPACT_BELOW * len(live):
+                written.give(live)
                 self._keep(live, cache)
-                index = torch.tensor(running, device=logits.device)
-                cache.batch_select_indices(index)
-                attention, positions, tokens = attention[index], positions[index], tokens[index]
-                drawing.select(index)
+                if not running:
+                    break
+                kept = torch.tensor(running, device=logits.device)
+                cache.batch_select_indices(kept)
+                attention, positions, tokens = attention[kept], positions[kept], tokens[kept]
+                drawing.select(kept)
                 live = [live[row] for row in running]
+                running = list(range(len(live)))
             attention = nn.functional.pad(attention, (0, 1), value=1)
             logits = self._forward(tokens[:, None], attention, positions[:, None], cache)
             positions = positions + 1
-        self._keep(live, cache)
         return [Generation(ids=row.ids, logprobs=row.logprobs, finish=row.finish or "length") for row in rows]
 
     def _row(self, request: GenerateRequest) -> _Row:
@@ -255,15 +290,15 @@ class TransformersEngine(Engine):
         logits: Tensor = output.logits[:, -1].float()
         return logits
 
-    def _finish(self, row: _Row) -> Literal["stop", "eos", "length"] | None:
-        """Why the row ends with its newest token, or None where it goes on."""
-        if row.ids[-1] in self._eos:
+    def _finish(self, request: GenerateRequest, ids: list[int]) -> Literal["stop", "eos", "length"] | None:
+        """Why a row ends with its newest token, or None where it goes on."""
+        if ids[-1] in self._eos:
             return "eos"
-        if any(row.ids[-1] in self._may_complete(stop) for stop in row.request.stop):
-            text = self._codec.decode(row.ids)
-            if any(stop in text for stop in row.request.stop):
+        if any(ids[-1] in self._may_complete(stop) for stop in request.stop):
+            text = self._codec.decode(ids)
+            if any(stop in text for stop in request.stop):
                 return "stop"
-        return "length" if len(row.ids) == row.request.max_new_tokens else None
+        return "length" if len(ids) == request.max_new_tokens else None
 
     def _may_complete(self, stop: str) -> frozenset[int]:
         """The tokens that hold the stop string's last character; no other token can be the one that completes it."""
