@@ -222,17 +222,17 @@ class TokenTranscript:
             TranscriptError: there is a reward, and no mask-1 token to carry it.
         """
         rewards = np.zeros(len(self._ids), dtype=np.float32)
-        scored = np.flatnonzero(self.mask == _POLICY)
-        if not len(scored):
-            if any(turn_rewards):
-                raise TranscriptError("no token was sampled by the policy, so none can carry the reward")
+        if not any(turn_rewards):
             return rewards
+        if _POLICY not in self._mask:
+            raise TranscriptError("no token was sampled by the policy, so none can carry the reward")
         ends = {span.turn: span.end for span in self._spans}
         end = 0
+        last = self._mask.index(_POLICY)
         for turn, reward in enumerate(turn_rewards, start=1):
             end = ends.get(turn, end)
-            last = int(np.searchsorted(scored, end)) - 1
-            rewards[int(scored[max(last, 0)])] += reward
+            last = next((place for place in range(end - 1, last, -1) if self._mask[place] == _POLICY), last)
+            rewards[last] += reward
         return rewards
 
     def to_json(self) -> dict[str, Any]:

@@ -68,12 +68,14 @@ def score(
     bound = max(1, int(settings.max_logits_mib * 2**20 / width_bytes)) if settings.max_logits_mib else 0  # tokens
     kept = len(targets) if layout == "row" else height * (width - rows.first)
     with computing(model):
-        # Where there are several processes, all look at once: a sharded network is run by all of them in step.
-        if bound and (kept > bound or ranks.size() > 1):
-            _look_at_output_layer(model, batch.ids)
-        if bound and kept > bound:
+        _look_at_output_layer(model, batch.ids)
+        many = bool(bound) and kept > bound
+        if many:
             _check_output_layer(model)
-            said = inside(model, lambda: _in_parts(model, rows, targets, bound, temperature, entropy_gradient))
+        # Where there are several processes, a sharded network should run as it was made to, if it can.
+        if many or (_plain[model] and ranks.size() == 1):
+            size = bound or max(1, len(targets))
+            said = inside(model, lambda: _from_states(model, rows, targets, size, temperature, entropy_gradient))
         else:
             said = _spoken(_logits(model, rows, layout == "row"), targets, temperature, entropy_gradient)
     chosen, entropy = said
@@ -92,11 +94,11 @@ def _logits(model: Any, rows: Rows, one_row: bool) -> Tensor:
     return logits[row, column]
 
 
-def _in_parts(
+def _from_states(
     model: Any, rows: Rows, targets: Tensor, bound: int, temperature: float, entropy_gradient: bool
 ) -> tuple[Tensor, Tensor]:
-    """Log-probabilities and entropies [M], with logits for at most `bound` tokens at a time."""
-    hidden = model.get_decoder()(**rows.inputs).last_hidden_state.flatten(0, 1)[rows.places]  # [M, H]
+    """Log-probabilities and entropies [M], with logits of policy tokens only, for at most `bound` at a time."""
+    hidden = model.get_decoder()(**rows.inputs).last_hidden_state.flatten(0, 1).index_select(0, rows.places)  # [M, H]
     layer = model.get_output_embeddings()
 
     def part(states: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
@@ -104,7 +106,7 @@ def _in_parts(
 
     parts: list[tuple[Tensor, Tensor]] = []
     for states, ids in zip(torch.split(hidden, bound), torch.split(targets, bound), strict=True):
-        if torch.is_grad_enabled():
+        if torch.is_grad_enabled() and len(targets) > bound:
             parts.append(checkpoint(part, states, ids, use_reentrant=False))
         else:
             parts.append(part(states, ids))

@@ -12,6 +12,7 @@ from toolenvs.rollout.trajectory import Trajectory
 from toolenvs.tokens import Mask, TokenTranscript
 from toolenvs.train.batching import TokenSequence
 
+_ENVIRONMENT = int(Mask.ENVIRONMENT)
 REMOVED_HINT = "removed hint"
 """The `guidance` of an episode that was sampled with a hint and is trained on without."""
 
@@ -42,21 +43,21 @@ def sequences_of(
     trained = [tokens for tokens in trajectory.sequences if tokens.policy_tokens]
     if episode is None and len(trained) > 1:
         raise ValueError(f"trajectory {trajectory.key!r} makes {len(trained)} sequences: number its episode")
-    starts = [_first_turn(tokens) for tokens in trained]
-    rewards = np.zeros((len(trained), len(trajectory.turn_rewards)))
-    for turn, reward in enumerate(trajectory.turn_rewards, start=1):
-        rewards[max(bisect_right(starts, turn) - 1, 0), turn - 1] = reward
+    rewards = [[0.0] * len(trajectory.turn_rewards) for _ in trained]
+    starts = [_first_turn(tokens) for tokens in trained[1:]]
+    for turn, reward in enumerate(trajectory.turn_rewards if trained else (), start=1):
+        rewards[bisect_right(starts, turn)][turn - 1] = reward
     node_of = np.array(nodes, dtype=np.int64)
     sequences = []
     for tokens, own in zip(trained, rewards, strict=True):
         mask, turns = tokens.mask, turns_of(tokens)
-        written = turns * (mask != Mask.ENVIRONMENT)  # what the environment wrote is of no node
+        written = turns * (mask != _ENVIRONMENT)  # what the environment wrote is of no node
         sequences.append(
             TokenSequence(
                 ids=tokens.ids,
                 mask=mask,
                 logprobs=tokens.logprobs,
-                rewards=tokens.token_rewards(own.tolist()),
+                rewards=tokens.token_rewards(own),
                 group=group,
                 episode=episode,
                 turns=turns,
@@ -114,11 +115,7 @@ def summary(trajectories: Sequence[Trajectory]) -> Mapping[str, float]:
     whole = [trajectory for trajectory in trajectories if not trajectory.failed]
     calls = Counter(call.status == "ok" for trajectory in whole for call in trajectory.calls)
     cut = [trajectory.ending not in TERMINATED for trajectory in whole]
-    tokens = [
-        sum(tokens.policy_tokens for tokens in trajectory.sequences)
-        for trajectory in whole
-        if trajectory.tokens
-    ]
+    tokens = [sum(tokens.policy_tokens for tokens in trajectory.sequences) for trajectory in whole if trajectory.tokens]
     alone = [float(trajectory.success or 0.0) for trajectory in _alone(whole)]
     success = {"success": _mean(alone)} if alone or not whole else {}
     helped = {"helped": 1 - len(alone) / len(whole)} if len(alone) < len(whole) else {}
