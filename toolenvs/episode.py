@@ -394,9 +394,7 @@ class Episode:
         else:
             parts = [(author, observation.opening, False), (author, observation.content, True)]
             parts += [(Author.HARNESS, note and "\n" + note, False), (author, observation.closing, False)]
-        feedback += [
-            Segment(by, text, turn, True, verbatim, kept if verbatim else None) for by, text, verbatim in parts if text
-        ]
+        feedback += [Segment(by, text, turn, True, raw, kept if raw else None) for by, text, raw in parts if text]
         text, policy = "".join([segment.text for segment in feedback]), Author.POLICY
         shown = "".join([segment.text for segment in (*written, *feedback) if segment.author is not policy])
         count = self.blueprint.count  # as a rollout encodes: each by itself
