@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from toolenvs import attended as attended_module
 from toolenvs.attended import Attended, in_caller
 
 pytestmark = pytest.mark.usefixtures("heeded_interrupts")
@@ -125,3 +126,99 @@ def test_a_closed_one_can_be_closed_again() -> None:
     attended.close()
     attended.close()
     assert "toolenvs-episodes" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_a_call_that_waits_for_its_own_run_is_refused(attended: Attended) -> None:
+    async def within() -> None:
+        attended.run(asyncio.sleep(0))
+
+    async def by_a_call() -> None:
+        await in_caller(lambda: attended.run(asyncio.sleep(0)))
+
+    for waits_for_itself in (within, by_a_call):
+        with pytest.raises(RuntimeError, match="await instead"):
+            attended.run(waits_for_itself())
+    assert attended.run(asyncio.sleep(0, "goes on")) == "goes on"
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
+def test_a_forked_process_begins_anew(attended: Attended) -> None:
+    attended.run(asyncio.sleep(0))
+    child = os.fork()
+    if not child:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(20)  # what waits for a thread of its parent's would wait for ever
+        code = attended.run(asyncio.sleep(0, 7))
+        attended.close()
+        os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert attended.run(asyncio.sleep(0, "goes on")) == "goes on"
+
+
+def test_an_interrupt_as_the_end_is_heard_of(attended: Attended, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lose(jobs: object) -> None:
+        taken(jobs)  # type: ignore[arg-type]
+        monkeypatch.setattr("toolenvs.attended._next", taken)
+        raise KeyboardInterrupt
+
+    taken = attended_module._next
+    monkeypatch.setattr("toolenvs.attended._next", lose)
+    with pytest.raises(KeyboardInterrupt):
+        attended.run(asyncio.sleep(0))
+    assert attended.run(asyncio.sleep(0, "goes on")) == "goes on"
+
+
+@pytest.mark.parametrize("closed", [False, True], ids=["run again", "closed"])
+def test_what_a_second_interrupt_leaves_running_comes_to_its_end(closed: bool) -> None:
+    attended = Attended()
+    ended: list[str] = []
+    left = threading.Event()
+
+    async def linger() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(60)
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.to_thread(left.wait, 30)
+            try:
+                ended.append(await in_caller(str, "called"))
+            except asyncio.CancelledError:
+                ended.append("cancelled")
+
+    with pytest.raises(KeyboardInterrupt):
+        attended.run(linger())
+    left.set()
+    if not closed:
+        assert attended.run(asyncio.sleep(0, "goes on")) == "goes on"
+    attended.close()
+    assert ended == ["cancelled" if closed else "called"]
+
+
+def test_a_task_that_outlives_its_run_is_attended_to_in_the_next(attended: Attended) -> None:
+    tasks: list[asyncio.Task[threading.Thread]] = []
+
+    async def call() -> threading.Thread:
+        await asyncio.sleep(0)
+        return await in_caller(threading.current_thread)
+
+    async def leave() -> None:
+        tasks.append(asyncio.create_task(call()))
+
+    async def meet() -> threading.Thread:
+        return await tasks[0]
+
+    attended.run(leave())
+    assert attended.run(meet()) is threading.current_thread()
+
+
+def test_a_call_that_stops_an_iteration_is_heard_of(attended: Attended) -> None:
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        attended.run(in_caller(next, iter(())))
+
+
+def test_within_a_running_loop_as_in_a_notebook(attended: Attended) -> None:
+    async def cell() -> threading.Thread:
+        return attended.run(in_caller(threading.current_thread))
+
+    assert asyncio.run(cell()) is threading.current_thread()

@@ -6,7 +6,7 @@ to sleep at every operation: sampling took twice as long.
 """
 
 import asyncio
-import contextlib
+import os
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future
@@ -30,6 +30,8 @@ class _Job:
             return
         try:
             self.done.set_result(self._function())
+        except StopIteration as error:  # which a future refuses, so that who waits for it would wait for ever
+            self.done.set_exception(RuntimeError(f"the call raised {error!r}"))
         except Exception as error:
             self.done.set_exception(error)
         except BaseException:  # an interrupt: whoever waits in `run` hears of it, and cancels the rest
@@ -38,10 +40,18 @@ class _Job:
 
 
 def _next(jobs: "SimpleQueue[_Job | None]") -> _Job | None:
-    while True:
-        with contextlib.suppress(Empty):
-            # An interrupt that comes as the wait begins does not end it; it is heard at the next one.
-            return jobs.get(timeout=_WAIT_S)
+    try:
+        # An interrupt that comes as the wait begins does not end it; it is heard at the next one.
+        return jobs.get(timeout=_WAIT_S)
+    except Empty:
+        return None
+
+
+def _cancel(jobs: "SimpleQueue[_Job | None]") -> None:
+    """Those that are waiting."""
+    while not jobs.empty():
+        if (job := _next(jobs)) is not None:
+            job.done.cancel()
 
 
 _WAIT_S = 0.5
@@ -62,16 +72,41 @@ async def in_caller(function: Callable[..., T], *args: Any) -> T:
 class Attended:
     """Runs coroutines from blocking code as `asyncio.Runner` does, one at a time, and their `in_caller` calls here.
 
-    Ctrl-C cancels what runs, waits for its end, and is raised here.
+    Ctrl-C cancels what runs, waits for its end, and is raised here; a second one does not wait. A forked process, which
+    has no thread but its own, begins anew.
     """
 
     def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process = os.getpid()
         self._asked: SimpleQueue[Callable[[asyncio.Runner], None] | None] = SimpleQueue()
+        # One for all runs: a task that outlives its own is attended to in the next.
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._turn = threading.Lock()
+        self._caller: threading.Thread | None = None
         self._thread: threading.Thread | None = None
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """The result of `coroutine`; all of them run on one loop."""
-        jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        """The result of `coroutine`; all of them run on one loop.
+
+        Raises:
+            RuntimeError: it is called from within a run, which would wait for itself.
+        """
+        if self._process != os.getpid():
+            self._begin()
+        if threading.current_thread() in (self._thread, self._caller):
+            coroutine.close()
+            raise RuntimeError("Attended.run() is called from what it runs, and would wait for itself: await instead")
+        with self._turn:
+            self._caller = threading.current_thread()
+            try:
+                return self._attend(coroutine)
+            finally:
+                self._caller = None
+
+    def _attend(self, coroutine: Coroutine[Any, Any, T]) -> T:
         outcome: Future[T] = Future()
         running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
         interrupted = threading.Event()
@@ -81,7 +116,7 @@ class Attended:
             if interrupted.is_set():
                 coroutine.close()
                 raise CancelledError
-            _jobs.set(jobs)
+            _jobs.set(self._jobs)
             return await coroutine
 
         def serve(runner: asyncio.Runner) -> None:
@@ -89,22 +124,25 @@ class Attended:
                 outcome.set_result(runner.run(begin()))
             except BaseException as error:
                 outcome.set_exception(error)
-            jobs.put(None)
+            self._jobs.put(None)  # wakes who waits
 
         if self._thread is None:
             self._thread = threading.Thread(target=self._serve, name="toolenvs-episodes", daemon=True)
             self._thread.start()
         self._asked.put(serve)
         try:
-            while (job := _next(jobs)) is not None:
-                job()
+            while not outcome.done():
+                if (job := _next(self._jobs)) is not None:
+                    job()
         except BaseException:
             interrupted.set()
             for loop, task in running:
                 assert task is not None  # it was asked for within one
                 loop.call_soon_threadsafe(task.cancel)
-            while (job := _next(jobs)) is not None:
-                job.done.cancel()
+            while not outcome.done():
+                if (job := _next(self._jobs)) is not None:
+                    job.done.cancel()
+            _cancel(self._jobs)
             raise
         return outcome.result()
 
@@ -118,10 +156,13 @@ class Attended:
 
     def close(self) -> None:
         """End the loop and its thread; nothing where none was needed, or a second time."""
-        if self._thread is not None:
-            self._asked.put(None)
-            self._thread.join()
-            self._thread = None
+        if self._thread is None or self._process != os.getpid():
+            return
+        self._asked.put(None)
+        while self._thread.is_alive():  # what a second interrupt left running may still ask for a call
+            _cancel(self._jobs)
+            self._thread.join(_WAIT_S)
+        self._thread = None
 
     def _serve(self) -> None:
         with asyncio.Runner() as runner:
