@@ -88,3 +88,19 @@ def test_state_goes_on_where_it_was_saved():
     second_optimizers.load_state_dict(copy.deepcopy(first_optimizers.state_dict()))
     run(second, second_optimizers, (3, 6))
     assert all(torch.equal(value, second.state_dict()[name]) for name, value in whole.state_dict().items())
+
+
+@pytest.mark.parametrize("fused", [None, False])
+def test_how_steps_are_computed_is_not_taken_from_a_checkpoint(fused):
+    """A checkpoint may be of another device, of parameters that are shared out, or older."""
+    layer = torch.nn.Linear(2, 2)
+    optimizers = Optimizers(layer, lr=0.1, muon_lr=0.1)
+    taken(layer, optimizers)
+    saved = copy.deepcopy(optimizers.state_dict())
+    own = [group["fused"] for group in saved["optimizers"][0]["param_groups"]]
+    for group in saved["optimizers"][0]["param_groups"]:
+        group["fused"] = fused
+    again = Optimizers(layer, lr=0.1, muon_lr=0.1)
+    again.load_state_dict(saved)
+    assert [group["fused"] for group in again.state_dict()["optimizers"][0]["param_groups"]] == own == [True]
+    assert taken(layer, again) > 0

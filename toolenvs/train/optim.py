@@ -9,6 +9,8 @@ from torch.optim import AdamW, Muon, Optimizer
 from toolenvs.train.muon import ShardedMuon
 from toolenvs.train.sharding import number, spread
 
+_COMPUTED = ("fused", "foreach", "capturable")
+
 
 def split_parameters(model: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
     """The parameters that Muon takes (weights of hidden linear layers), and all others.
@@ -119,4 +121,7 @@ class Optimizers:
                 index: {name: spread(value, parameters[index]) for name, value in kept.items()}
                 for index, kept in saved["state"].items()
             }
-            optimizer.load_state_dict({**saved, "state": moments})
+            # How a step is computed goes by this run's device and parameters, not by those that were saved.
+            computed = [{name: group[name] for name in _COMPUTED if name in group} for group in optimizer.param_groups]
+            groups = [{**group, **own} for group, own in zip(saved["param_groups"], computed, strict=True)]
+            optimizer.load_state_dict({**saved, "state": moments, "param_groups": groups})
