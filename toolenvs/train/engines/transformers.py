@@ -108,7 +108,9 @@ class TransformersEngine(Engine):
         config: Any = model.config
         self._eos = end_tokens(config, getattr(model, "generation_config", None))
         # Sliding-window and recurrent layers do not keep every token's state, so their caches cannot be cut and joined.
-        kinds = getattr(config, "layer_types", None) or ["full_attention"]
+        text = config.get_text_config() if hasattr(config, "get_text_config") else config  # of one that sees, too
+        windowed = getattr(text, "sliding_window", None) is not None  # in all layers, where they are not told apart
+        kinds = getattr(text, "layer_types", None) or ["sliding_attention" if windowed else "full_attention"]
         self._reusable = all(kind == "full_attention" for kind in kinds)
 
     def generate(self, requests: Sequence[GenerateRequest]) -> list[Generation]:
@@ -263,6 +265,9 @@ class TransformersEngine(Engine):
         if not self._reusable or not ended:
             return
         layers: list[Tensor] = [state for keys, values, _ in cache for state in (keys, values)]
+        if any(state.shape != layers[0].shape for state in layers):  # as of latent attention: not in one tensor
+            self._reusable = False
+            return
         which = torch.tensor(ended, device=layers[0].device)
         # One tensor of all rows that end together, of which each row has a part.
         states = layers[0].new_empty(len(layers), len(ended), *layers[0].shape[1:])
