@@ -7,12 +7,14 @@ import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolenvs import sandbox
 from toolenvs.errors import ConfigError, ForkError, IsolationError, SandboxError
+from toolenvs.sandbox import base
 from toolenvs.sandbox.local import LocalBox
 
 
@@ -127,9 +129,29 @@ def test_programs_are_a_function_of_the_seed(box: LocalBox) -> None:
     assert box.run(code, seed=7).stdout == first
     assert box.run(code, seed=8).stdout != first
     assert box.run(code).stdout == box.run(code, seed=0).stdout
-    with LocalBox(tier=box.tier) as other, other.session(seed=7) as session:
-        assert session.run(code).stdout == first
-        assert session.run(code).stdout != first
+    with LocalBox(tier=box.tier, seed=7) as other, other.session() as session, box.session(seed=7) as asked:
+        assert other.run(code).stdout == first  # its cells are seeded before the request
+        assert other.run(code, seed=7 + 2**64).stdout == first
+        for one in (session, asked):
+            assert one.run(code).stdout == first
+            assert one.run(code).stdout != first
+
+
+def test_a_seed_may_be_a_number_of_numpy(box: LocalBox) -> None:
+    code = "import random\nrandom.random()"
+    with LocalBox(tier=box.tier, seed=numpy.int64(-3)) as other, other.session(seed=numpy.int64(5)) as session:
+        assert other.run(code).value == box.run(code, seed=-3).value
+        assert session.run(code).value == box.run(code, seed=numpy.uint8(5)).value == box.run(code, seed=5).value
+
+
+def test_the_main_thread_knows_its_own_number(box: LocalBox) -> None:
+    code = "import threading\nthreading.main_thread().native_id == threading.get_native_id()"
+    assert box.run(code).value == "True"
+    with box.session() as session:
+        assert session.run(code).value == "True"
+        if box.tier != "fork":
+            with session.fork() as copy:
+                assert copy.run(code).value == "True"
 
 
 def test_a_stateless_program_ends_as_an_interpreter_does(box: LocalBox) -> None:
@@ -309,6 +331,31 @@ async def test_closing_a_busy_session_ends_its_run() -> None:
         assert (await task).status == "crashed"
         with pytest.raises(SandboxError, match="closed"):
             await session.arun("1")
+
+
+@pytest.mark.parametrize("how", ["run", "arun", "fork", "afork"])
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_session_may_be_closed_as_a_run_begins(monkeypatch: pytest.MonkeyPatch, how: str, begun: bool) -> None:
+    begin = base.OneAtATime.__enter__
+    with LocalBox() as box:
+        session = box.session()
+        if begun:
+            session.run("1")
+
+        def closed_meanwhile(guard: base.OneAtATime) -> None:  # by another thread
+            session.close()
+            begin(guard)
+
+        monkeypatch.setattr(base.OneAtATime, "__enter__", closed_meanwhile)
+        begun_late = {
+            "run": lambda: session.run("1"),
+            "arun": lambda: asyncio.run(session.arun("1")),
+            "fork": session.fork,
+            "afork": lambda: asyncio.run(session.afork()),
+        }
+        with pytest.raises(SandboxError, match="this session is closed"):
+            begun_late[how]()
+        assert not session._busy.locked()
 
 
 def test_a_session_refuses_two_runs_at_once() -> None:

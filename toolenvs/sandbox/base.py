@@ -39,12 +39,18 @@ class Closing(ABC):
 class OneAtATime:
     """Refuses a second run of a session at the same time instead of mixing up answers."""
 
+    closed = False
+    """Whether the session is closed, as another thread may do until `lock` is taken."""
+
     def __init__(self, lock: threading.Lock) -> None:
         self._lock = lock
 
     def __enter__(self) -> None:
         if not self._lock.acquire(blocking=False):
             raise SandboxError("this session is busy with another run")
+        if self.closed:
+            self._lock.release()
+            raise SandboxError("this session is closed")
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()

@@ -417,7 +417,7 @@ def request(
     """
     program, entry = code.encode(), stdin.encode()
     flags = final * wire.FINAL | (seed is not None) * wire.SEED
-    number = (seed or 0) % 2**64
+    number = int(seed or 0) % 2**64
     sizes = len(program), len(entry), len(files)
     header = wire.REQUEST.pack(wire.REQUEST_MAGIC, wire.RUN, flags, nonce, number, timeout_s, *sizes)
     return b"".join((header, program, entry, files))

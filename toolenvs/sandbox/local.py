@@ -347,7 +347,7 @@ class LocalSession(base.Session):
         """End the interpreter; a run that is going on in it ends as crashed."""
         if self._closed:
             return
-        self._closed = True
+        self._closed = self._alone.closed = True
         if not self._busy.acquire(blocking=False):
             if self._cell is not None:
                 self._cell.end()

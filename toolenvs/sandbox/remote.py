@@ -185,7 +185,7 @@ class RemoteBox(base.Box):
         body = self._body(code, timeout_s, stdin, files) | {
             "language": "python",
             "memory_limit_MB": self._memory_mb,
-            "seed": self.seed if seed is None else seed,
+            "seed": int(self.seed if seed is None else seed),
         }
         return await self._result("/run_code", body)
 
@@ -196,7 +196,7 @@ class RemoteBox(base.Box):
                 f"{self.url} has no sessions (it is no `toolenvs serve sandbox`): run programs statelessly there"
             )
         await self._check_isolation()
-        return RemoteSession(self, self.seed if seed is None else seed)
+        return RemoteSession(self, int(self.seed if seed is None else seed))
 
     async def _server(self) -> Answer:
         """What the server says of itself; empty where it says nothing, as SandboxFusion."""
@@ -297,7 +297,7 @@ class RemoteSession(base.Session):
         self._lost = False
         """Whether an interpreter of it is gone, and no result has told so."""
         self._closed = False
-        self._busy = threading.Lock()
+        self._alone = base.OneAtATime(threading.Lock())
 
     def run(
         self, code: str, *, timeout_s: float | None = None, stdin: str = "", files: Mapping[str, bytes] | None = None
@@ -396,13 +396,13 @@ class RemoteSession(base.Session):
 
     def _ends(self) -> bool:
         """Mark it as closed; whether the server has to be told."""
-        was, self._closed = self._closed, True
+        was, self._closed, self._alone.closed = self._closed, True, True
         return not was and self._mine.begun and not self._box._closed and self._box._owner == os.getpid()
 
     def _one_at_a_time(self) -> base.OneAtATime:
         if self._closed:
             raise SandboxError("this session is closed")
-        return base.OneAtATime(self._busy)
+        return self._alone
 
 
 def describe(result: Result, *, files: bool = False) -> Answer:

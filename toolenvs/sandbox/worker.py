@@ -242,6 +242,7 @@ class Worker:
         self._outputs = Outputs(folder)
         self._interruptible_s = float("inf")
         self._cells = 0
+        self._thread = threading.main_thread()
         self._thread_id_at = kernel.thread_id_address()
         self._control: socket.socket
         self._waiting: select.poll
@@ -284,6 +285,7 @@ class Worker:
     def serve(self) -> None:
         """Answer requests until the channel ends."""
         _signal.signal(_signal.SIGINT, self._interrupt)
+        self._thread._set_native_id()  # type: ignore[attr-defined]  # or it tells the fork server's, as the host has it
         self.rehearse(_REHEARSAL[:1])
         self._listen(socket.socket(fileno=CONTROL_FD))
         self._control.sendall(wire.HELLO)
@@ -444,6 +446,7 @@ class Worker:
             os.close(source)
         seccomp.install(seccomp.only_signal_nobody())
         _signal.pthread_sigmask(signal.SIG_SETMASK, signals)
+        self._thread._set_native_id()  # type: ignore[attr-defined]
         self._outputs.folder = _own_folder()
         os.write(hello, wire.HELLO)
         os.close(hello)

@@ -44,7 +44,7 @@ class DockerBox(base.Box):
             SandboxError: no engine answers, or no container comes up.
         """
         self.options, self.limits = split(options)
-        self.seed = seed
+        self.seed = int(seed)  # of numpy perhaps, which JSON does not know
         self._owner = os.getpid()
         self._closed = False
         self._running = Turnstile(self.limits.max_running)
@@ -199,7 +199,7 @@ class DockerBox(base.Box):
         if refused is not None:
             return refused
         limit_s = inputs.limit_s(timeout_s, self.limits.timeout_s)
-        return Request(frames.RUN, new_nonce(), session, seed % 2**64, limit_s, code.encode(), stdin.encode())
+        return Request(frames.RUN, new_nonce(), session, int(seed) % 2**64, limit_s, code.encode(), stdin.encode())
 
     def _finish(self, container: Container, request: Request) -> Result:
         """Send a request and wait for its result; an exception in this thread ends the program."""
@@ -247,7 +247,7 @@ class DockerSession(base.Session):
         self._number = number or next(box._numbers)
         self._lost = lost  # with a container, and no result has told so
         self._closed = False
-        self._busy = threading.Lock()
+        self._alone = base.OneAtATime(threading.Lock())
         if container is not None:
             container.sessions += 1
         box._live.add(self)
@@ -316,7 +316,7 @@ class DockerSession(base.Session):
         """End the interpreter; a run that is going on in it ends as crashed."""
         if self._closed:
             return
-        self._closed = True
+        self._closed = self._alone.closed = True
         if self._container is not None:
             self._container.sessions -= 1
             if self._box._owner == os.getpid():
@@ -359,7 +359,7 @@ class DockerSession(base.Session):
         if self._closed:
             raise SandboxError("this session is closed")
         self._box._check_owner()
-        return base.OneAtATime(self._busy)
+        return self._alone
 
 
 async def _patiently(future: "Future[Reply]", limit_s: float, give_up: Callable[[float], None]) -> Reply:
