@@ -1,4 +1,4 @@
-"""The embedded engine with decoders whose caches are not alike: windows, latent attention, shared heads."""
+"""The embedded engine with decoders whose caches are not alike: windows, latent attention, layers without attention."""
 
 import pytest
 import torch
@@ -7,10 +7,14 @@ from transformers import (
     DeepseekV3ForCausalLM,
     Gemma3ForCausalLM,
     Gemma3TextConfig,
+    Lfm2Config,
+    Lfm2ForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
     MistralConfig,
     MistralForCausalLM,
+    Qwen3NextConfig,
+    Qwen3NextForCausalLM,
 )
 
 from toolenvs.agents.engine import GenerateRequest
@@ -31,12 +35,31 @@ LATENT = {
     "v_head_dim": 8,
     "first_k_dense_replace": 2,
 }
+LINEAR = {
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "linear_num_value_heads": 4,
+    "linear_num_key_heads": 2,
+    "linear_key_head_dim": 8,
+    "linear_value_head_dim": 8,
+    "num_experts": 4,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 16,
+    "shared_expert_intermediate_size": 16,
+    "layer_types": ["linear_attention", "full_attention"],
+}
 KINDS = {
     "grouped heads": (LlamaForCausalLM, LlamaConfig, {"num_key_value_heads": 2}),
     "float64": (LlamaForCausalLM, LlamaConfig, {"num_key_value_heads": 1, "dtype": "float64"}),
     "a window in some layers": (Gemma3ForCausalLM, Gemma3TextConfig, {"head_dim": 8, "sliding_window": 5}),
     "a window in all layers": (MistralForCausalLM, MistralConfig, {"num_key_value_heads": 2, "sliding_window": 5}),
     "latent attention": (DeepseekV3ForCausalLM, DeepseekV3Config, {"num_key_value_heads": 4, **LATENT}),
+    "linear attention": (Qwen3NextForCausalLM, Qwen3NextConfig, LINEAR),
+    "convolution": (
+        Lfm2ForCausalLM,
+        Lfm2Config,
+        {"num_key_value_heads": 2, "layer_types": ["conv", "full_attention"]},
+    ),
 }
 
 

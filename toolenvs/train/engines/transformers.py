@@ -112,6 +112,8 @@ class TransformersEngine(Engine):
         windowed = getattr(text, "sliding_window", None) is not None  # in all layers, where they are not told apart
         kinds = getattr(text, "layer_types", None) or ["sliding_attention" if windowed else "full_attention"]
         self._reusable = all(kind == "full_attention" for kind in kinds)
+        # Layers without attention have a state of their own kind, which transformers makes by the configuration.
+        self._layered = text if any("attention" not in kind or "linear" in kind for kind in kinds) else None
 
     def generate(self, requests: Sequence[GenerateRequest]) -> list[Generation]:
         """Continue every request's context until a stop string, an end-of-text token or its token limit.
@@ -179,7 +181,7 @@ class TransformersEngine(Engine):
                 if not running:
                     break
                 kept = torch.tensor(running, device=logits.device)
-                cache.batch_select_indices(kept)
+                self._select(cache, kept)
                 attention, positions, tokens = attention[kept], positions[kept], tokens[kept]
                 drawing.select(kept)
                 live = [live[row] for row in running]
@@ -224,7 +226,7 @@ class TransformersEngine(Engine):
         cache, attention, logits = self._run_fresh(first, width)
         if len(first) < len(rows):
             which = torch.tensor(index, device=logits.device)
-            cache.batch_select_indices(which)
+            self._select(cache, which)
             attention, logits = attention[which], logits[which]
         return cache, attention, logits
 
@@ -246,7 +248,7 @@ class TransformersEngine(Engine):
 
     def _assemble(self, rows: list[_Row], width: int) -> DynamicCache:
         """One cache of `width` tokens from the rows' own, padded on the left."""
-        cache = roomy_cache() if self._reusable else DynamicCache()
+        cache = roomy_cache() if self._reusable else DynamicCache(config=self._layered)
         known = next((row.cached.states for row in rows if row.cached is not None), None)
         if known is None or width == 0:
             return cache
@@ -258,6 +260,13 @@ class TransformersEngine(Engine):
         for layer in range(layers // 2):
             cache.update(states[2 * layer], states[2 * layer + 1], layer)
         return cache
+
+    def _select(self, cache: DynamicCache, rows: Tensor) -> None:
+        """Go on with these rows, each as often as it is named."""
+        if self._layered is None:
+            cache.batch_select_indices(rows)
+        else:  # the way to choose rows that layers without attention have
+            cache.reorder_cache(rows)  # type: ignore[arg-type]  # any tensor of integers
 
     def _keep(self, rows: list[_Row], cache: DynamicCache) -> None:
         """Store the keys and values of the rows that ended, by the key of their episode."""
