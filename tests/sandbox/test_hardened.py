@@ -235,6 +235,27 @@ def test_programs_may_start_others_where_that_was_asked_for(spawning: LocalBox, 
 
 
 @needs_it
+def test_what_a_program_forks_ends_where_the_program_does(spawning: LocalBox) -> None:
+    forks = (
+        "import os, sys\nchild = os.fork()\nif child:\n    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    ends = {"sys.exit(3)": 3, "sys.exit()": 0, "pass": 0, "1 / 0": 1, "sys.exit('no')": 1}
+    for end, code in ends.items():
+        result = spawning.run(f"{forks}else:\n    print('child')\n    {end}")
+        assert (result.status, result.stdout) == ("ok", f"child\n{code}\n"), end
+        assert ("Traceback" in result.stderr) == bool(code)
+    many = spawning.run(f"{forks}else:\n    print('x' * 30_000)")
+    assert many.stdout == "x" * 30_000 + "\n0\n"
+    with spawning.session() as session:
+        assert session.run(f"{forks}else:\n    x = 1").stdout == "0\n"
+        assert session.run("import time\nif os.fork() == 0:\n    time.sleep(0.05)").status == "ok"
+        for number in range(20):  # nor does one that goes on meanwhile answer for its parent
+            assert session.run(f"time.sleep(0.005)\n{number}").value == str(number)
+        assert session.run("'x' in globals()").value == "False"
+        assert session.run("os.getpid = lambda: 1\n5").value == "5"
+
+
+@needs_it
 def test_what_a_program_starts_ends_with_it(spawning: LocalBox) -> None:
     daemon = (
         "import os, subprocess\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n"

@@ -25,7 +25,7 @@ import traceback
 import types
 from typing import Any, cast
 
-from toolenvs.sandbox import kernel, seccomp, wire
+from toolenvs.sandbox import folders, kernel, seccomp, wire
 from toolenvs.sandbox.outputs import Outputs
 
 CONTROL_FD = 3
@@ -33,8 +33,8 @@ _BUFFER_BYTES = 8_192
 _DESCRIPTORS_BYTES = socket.CMSG_SPACE(4 * array.array("i").itemsize)  # of a copy: its channels, and its hello
 _SIGNALS = set(map(int, signal.valid_signals()))
 _SOURCES = 256  # programs of a session whose lines are kept for tracebacks
-_COPY_PREFIX = ".copy-"
 _HERE = os.path.dirname(__file__)
+_getpid = os.getpid  # a program may put another in its place
 _REHEARSAL = ("import math\nprint(math.pi)\nprint(1, end='')\n'None'", "1 / 0", *["print(0)"] * 20, "1 +")
 
 
@@ -243,6 +243,7 @@ class Worker:
         self._interruptible_s = float("inf")
         self._cells = 0
         self._thread = threading.main_thread()
+        self._process = os.getpid()
         self._thread_id_at = kernel.thread_id_address()
         self._control: socket.socket
         self._waiting: select.poll
@@ -286,6 +287,7 @@ class Worker:
         """Answer requests until the channel ends."""
         _signal.signal(_signal.SIGINT, self._interrupt)
         self._thread._set_native_id()  # type: ignore[attr-defined]  # or it tells the fork server's, as the host has it
+        self._process = os.getpid()
         self.rehearse(_REHEARSAL[:1])
         self._listen(socket.socket(fileno=CONTROL_FD))
         self._control.sendall(wire.HELLO)
@@ -392,6 +394,8 @@ class Worker:
             error = type(failure or raised).__name__
         finally:
             self._interruptible_s = float("inf")
+        if _getpid() != self._process:
+            _end_child(status, failure, out, err)
         failure = None
         printed, complained = out.take(), err.take()
         truncated = out.truncated or err.truncated or files_lost
@@ -439,7 +443,7 @@ class Worker:
             for descriptor in descriptors:
                 os.close(descriptor)
             self._answer(nonce, wire.OK)
-            _clear_folders()
+            folders.clear()
             return
         for source, target in ((control, CONTROL_FD), (out, 1), (err, 2)):
             os.dup2(source, target)
@@ -447,7 +451,8 @@ class Worker:
         seccomp.install(seccomp.only_signal_nobody())
         _signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         self._thread._set_native_id()  # type: ignore[attr-defined]
-        self._outputs.folder = _own_folder()
+        self._process = os.getpid()
+        self._outputs.folder = folders.own()
         os.write(hello, wire.HELLO)
         os.close(hello)
         self._control.sendall(wire.HELLO)
@@ -506,34 +511,6 @@ def reseed(seed: int) -> None:
         numpy.random.seed(seed % 2**32)
 
 
-def _own_folder() -> str:
-    """Make relative names this copy's own."""
-    folder = f"/tmp/{_COPY_PREFIX}{os.getpid()}"
-    try:
-        os.mkdir(folder)
-    except FileExistsError:  # of one that had this number before
-        _remove(folder)
-        os.makedirs(folder, exist_ok=True)
-    os.chdir(folder)
-    return folder
-
-
-def _clear_folders() -> None:
-    """Remove what copies that have ended left."""
-    for name in os.listdir("/tmp"):
-        if name.startswith(_COPY_PREFIX) and not os.path.exists(f"/proc/{name.removeprefix(_COPY_PREFIX)}"):
-            try:
-                os.rmdir(f"/tmp/{name}")
-            except OSError:
-                _remove(f"/tmp/{name}")
-
-
-def _remove(folder: str) -> None:
-    import shutil  # seldom needed, and each of the libraries behind it makes every fork dearer
-
-    shutil.rmtree(folder, ignore_errors=True)
-
-
 def _obstacle(expected: set[int]) -> str | None:
     """What makes this interpreter impossible to copy faithfully, or None."""
     try:
@@ -553,6 +530,17 @@ def _obstacle(expected: set[int]) -> str | None:
 def _unfinished() -> bool:
     """Whether anything is to be done at the end of this interpreter."""
     return bool(_thread._count() or threading._threading_atexits or atexit._ncallbacks())  # type: ignore[attr-defined]
+
+
+def _end_child(status: int, failure: BaseException | None, out: Stream, err: Stream) -> None:
+    """End a process that the program forked and that came to the program's end: only its parent answers."""
+    code = failure.code if isinstance(failure, SystemExit) and isinstance(failure.code, int) else status != wire.OK
+    with contextlib.suppress(OSError):
+        for number, stream in ((1, out), (2, err)):
+            data = stream.take()
+            while data:
+                data = data[os.write(number, data) :]
+    os._exit(code & 0xFF)
 
 
 def _finish() -> None:
