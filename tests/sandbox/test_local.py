@@ -137,6 +137,13 @@ def test_programs_are_a_function_of_the_seed(box: LocalBox) -> None:
             assert one.run(code).stdout != first
 
 
+@pytest.mark.parametrize("load", ['exec("import numpy")', 'numpy = __import__("num" + "py")'])
+def test_numpy_is_seeded_however_a_program_loads_it(box: LocalBox, load: str) -> None:
+    plainly = box.run("import numpy\nnumpy.random.rand()", seed=7)
+    assert box.run(f"{load}\nnumpy.random.rand()", seed=7).value == plainly.value
+    assert box.run(f"{load}\nnumpy.random.rand()").value == box.run("import numpy\nnumpy.random.rand()").value
+
+
 def test_a_seed_may_be_a_number_of_numpy(box: LocalBox) -> None:
     code = "import random\nrandom.random()"
     with LocalBox(tier=box.tier, seed=numpy.int64(-3)) as other, other.session(seed=numpy.int64(5)) as session:

@@ -28,7 +28,7 @@ _PIECE_BYTES = 1 << 16
 _PAST_NS = 10**9
 _EMPTY_BYTES = 40  # what a folder of tmpfs, as the cells' own are, has as its size: 20 for each entry, "." and ".." too
 _NAME = re.compile(r"\w(?:[\w .()+,=@~-]{0,126}\w)?")
-_HOOKED = ("matplotlib", "matplotlib.backend_bases", "matplotlib.font_manager")
+_HOOKED = ("matplotlib", "matplotlib.backend_bases", "matplotlib.font_manager", "numpy.random")
 _ENVIRONMENT = {"MPLBACKEND": "Agg", "MATPLOTLIBRC": "/dev/null", "MPL_IGNORE_SYSTEM_FONTS": "1"}
 
 
@@ -79,6 +79,8 @@ class Outputs:
 
     def __init__(self, folder: str | None) -> None:
         self.folder = folder
+        self.seed = 0
+        """Of NumPy's global stream, when a program is the first to load that."""
         self._seen: dict[str, tuple[int, int, int]] = {}
         self._figures: list[bytes] = []
         self._lost = False
@@ -200,7 +202,10 @@ def _mark(about: os.stat_result) -> tuple[int, int, int]:
 
 
 class _Hook:
-    """Waits for matplotlib, and makes it draw here: no window, no folder of its own needed, `show` keeps figures."""
+    """Waits for matplotlib, and makes it draw here: no window, no folder of its own needed, `show` keeps figures.
+
+    Also for NumPy, and seeds it: a program may load it where nobody saw that coming, in a cell that does not hold it.
+    """
 
     def __init__(self, outputs: Outputs) -> None:
         self._outputs = outputs
@@ -231,6 +236,8 @@ class _Hook:
 
             module.get_configdir = module.get_cachedir = lambda: "/nowhere"
             logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
+        elif module.__name__ == "numpy.random":
+            module.seed(self._outputs.seed % 2**32)
         elif module.__name__ == "matplotlib.font_manager":  # a fork server may see fonts of the host, its cells do not
             own, fonts = os.path.dirname(module.__file__), module.fontManager
             for name in ("ttflist", "afmlist"):

@@ -279,7 +279,7 @@ class Worker:
         for name in set(scope) - untouched:  # or a program would find what it has not imported
             del scope[name]
         self._cells = 0
-        reseed(self._seed)
+        self._reseed(self._seed)
         for number in range(len(programs)):
             linecache.cache.pop(f"<cell {number + 1}>", None)
 
@@ -317,8 +317,16 @@ class Worker:
                 self._answer(nonce, wire.ERROR, False, None, obstacle)
                 return
         if flags & wire.SEED:
-            reseed(seed)
+            self._reseed(seed)
         self._answer(nonce, *self._run(code, stdin, timeout_s, bool(flags & wire.FINAL)))
+
+    def _reseed(self, seed: int) -> None:
+        """Make the global random streams a function of `seed`."""
+        random.seed(seed)
+        self._outputs.seed = seed
+        numpy = sys.modules.get("numpy")
+        if numpy is not None:
+            numpy.random.seed(seed % 2**32)
 
     def _receive(self) -> None:
         """Take what has come of the next request, most often all of it."""
@@ -501,14 +509,6 @@ def _frame(
     sizes = len(value_bytes), len(error_bytes), len(out), len(err), len(files)
     header = wire.ANSWER.pack(wire.ANSWER_MAGIC, nonce, status, flags, *sizes)
     return b"".join((header, value_bytes, error_bytes, out, err, files))
-
-
-def reseed(seed: int) -> None:
-    """Make the global random streams a function of `seed`."""
-    random.seed(seed)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed(seed % 2**32)
 
 
 def _obstacle(expected: set[int]) -> str | None:
