@@ -69,7 +69,12 @@ def reference_cpu_s() -> float:
 
 
 def measure(load: Load) -> dict[str, float]:
-    time.sleep(1.0)  # what was killed is gone, what stands ready has come up
+    stood = -1
+    for _ in range(20):  # what was killed is gone, what stands ready has come up
+        time.sleep(1.0)
+        before, stood = stood, len(descendants())
+        if stood == before:
+            break
     return {
         "calls": load.calls,
         "memory_mb": round(memory_mb({os.getpid(), *descendants()}), 1),
