@@ -1,5 +1,7 @@
 """The fork server's books, when what it hears comes in an unlucky order."""
 
+import errno
+import os
 import subprocess
 import sys
 
@@ -66,6 +68,27 @@ host.settimeout(5)
 print(wire.REPORT.unpack(host.recv(100))[:2] == (wire.EXIT, 1), server._cells, server._awaited)
 """
 
+_NO_MORE_PROCESSES = """
+import errno, os, socket
+from toolenvs.sandbox import wire, zygote
+
+def refused(*_):
+    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+host, control = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+server = zygote.Server(None, control, None)
+zygote.kernel.fork = zygote.os.fork = refused
+before = len(os.listdir("/proc/self/fd"))
+for order in (wire.SPAWN, wire.SPAWN_FORKABLE):
+    read, write = os.pipe()
+    server._carry_out(wire.ORDER.pack(order, 1, 0), [os.dup(write), os.dup(write), write])
+    print(os.read(read, 100), os.read(read, 100))
+    os.close(read)
+    server._carry_out(wire.ORDER.pack(wire.REAP, 1, 0), [])
+    print(wire.REPORT.unpack(host.recv(100)) == (wire.EXIT, 1, os.EX_OSERR << 8))
+print(server._cells, server._slots, server._asks, server._ended, len(os.listdir("/proc/self/fd")) - before)
+"""
+
 
 def _run(script: str) -> str:
     return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
@@ -81,3 +104,8 @@ def test_an_order_to_admit_that_came_late_is_obeyed_before_the_fork_is_refused()
 
 def test_a_cell_that_is_killed_while_its_end_is_awaited_is_reported() -> None:
     assert _run(_KILLED_WHILE_AWAITED) == "True {} set()"
+
+
+def test_a_cell_that_cannot_be_forked_costs_itself_only() -> None:
+    each = [f"b'no process for it: {os.strerror(errno.EAGAIN)}' b''", "True"]
+    assert _run(_NO_MORE_PROCESSES).split("\n") == [*each, *each, "{} {} {} {} 0"]

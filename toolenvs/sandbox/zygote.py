@@ -156,7 +156,18 @@ class Server:
     def _spawn(self, cell: int, descriptors: list[int], *, forkable: bool, user: int) -> None:
         slot = min(set(range(len(self._slots) + 1)) - set(self._slots.values()))
         ask, asked = socket.socketpair() if forkable else (None, None)
-        pid = kernel.fork(self._thread_id_at) if self._thread_id_at else os.fork()
+        try:
+            pid = kernel.fork(self._thread_id_at) if self._thread_id_at else os.fork()
+        except OSError as refused:  # no memory or processes are left: the host sees the channels end, and asks how
+            self._ended[cell] = os.EX_OSERR << 8
+            with contextlib.suppress(OSError):  # the host has gone
+                os.write(descriptors[2], f"no process for it: {refused.strerror}".encode())
+            for end in (ask, asked):
+                if end is not None:
+                    end.close()
+            for descriptor in descriptors:
+                os.close(descriptor)
+            return
         if pid == 0:
             self._become_cell(slot, descriptors, asked, user)
         if ask is not None and asked is not None:
