@@ -45,3 +45,18 @@ def test_other_tokens_get_no_gradient_of_their_own(model, packing):
         return torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
 
     assert torch.allclose(gradient([10, 11]), gradient([250, 3, 4, 5, 6]), atol=1e-5)
+
+
+def test_the_look_at_the_output_layer_draws_nothing_and_sees_no_dropout(model, sequences):
+    """A resumed run looks anew: its dropout has to go on as that of a run that looked long ago."""
+    model.get_input_embeddings().register_forward_hook(
+        lambda embedding, _, vectors: torch.nn.functional.dropout(vectors, 0.5, embedding.training)
+    )
+    model.train()
+    batch, scores = pad(sequences()), []
+    for _ in range(2):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            scores.append(score(model, batch, ForwardSettings(max_logits_mib=1e-3)).logprobs)
+    assert torch.equal(*scores)
+    assert model.training

@@ -20,7 +20,7 @@ from toolenvs.errors import ConfigError
 from toolenvs.tokens import Mask
 from toolenvs.train import ranks
 from toolenvs.train.batching import Batch
-from toolenvs.train.forward import ForwardSettings, computing, inside, layout_of
+from toolenvs.train.forward import ForwardSettings, computing, evaluating, inside, layout_of
 from toolenvs.train.rows import Rows, lay_out
 
 _FLOAT32_BYTES = 4
@@ -129,9 +129,11 @@ def _scatter(values: Tensor, predicts: Tensor) -> Tensor:
     return nn.functional.pad(placed, (1, 0))
 
 
-@torch.no_grad()
 def _look_at_output_layer(model: Any, ids: Tensor) -> None:
-    """Fill in `_plain`, by two passes over two tokens."""
+    """Fill in `_plain`, by two passes over two tokens.
+
+    Without dropout: it would tell both passes apart, and draw what a run that is resumed, and looks anew, then lacks.
+    """
     if model in _plain:
         return
     inputs = {"input_ids": ids[:1, :2], "use_cache": False}
@@ -140,7 +142,8 @@ def _look_at_output_layer(model: Any, ids: Tensor) -> None:
         made: Tensor = model.get_output_embeddings()(model.get_decoder()(**inputs).last_hidden_state)
         return made
 
-    said, made = model(**inputs).logits, inside(model, made_here)
+    with evaluating(model):
+        said, made = model(**inputs).logits, inside(model, made_here)
     _plain[model] = torch.allclose(said, made, rtol=1e-6, atol=1e-6)
 
 
