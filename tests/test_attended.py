@@ -222,3 +222,24 @@ def test_within_a_running_loop_as_in_a_notebook(attended: Attended) -> None:
         return attended.run(in_caller(threading.current_thread))
 
     assert asyncio.run(cell()) is threading.current_thread()
+
+
+def test_what_another_thread_runs_is_cancelled_at_the_close() -> None:
+    attended, begun, heard = Attended(), threading.Event(), []
+
+    async def wait() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    def run() -> None:
+        try:
+            attended.run(wait())
+        except asyncio.CancelledError as error:
+            heard.append(error)
+
+    other = threading.Thread(target=run)
+    other.start()
+    assert begun.wait(30)
+    attended.close()
+    other.join(30)
+    assert len(heard) == 1

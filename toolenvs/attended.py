@@ -6,6 +6,7 @@ to sleep at every operation: sampling took twice as long.
 """
 
 import asyncio
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Coroutine
@@ -54,6 +55,12 @@ def _cancel(jobs: "SimpleQueue[_Job | None]") -> None:
             job.done.cancel()
 
 
+def _cancel_once(task: asyncio.Task[Any]) -> None:
+    """What it does at its end is left to it."""
+    if not task.cancelling():
+        task.cancel()
+
+
 _WAIT_S = 0.5
 _jobs: ContextVar["SimpleQueue[_Job | None] | None"] = ContextVar("_jobs", default=None)
 
@@ -87,6 +94,7 @@ class Attended:
         self._turn = threading.Lock()
         self._caller: threading.Thread | None = None
         self._thread: threading.Thread | None = None
+        self._running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """The result of `coroutine`; all of them run on one loop.
@@ -108,7 +116,7 @@ class Attended:
 
     def _attend(self, coroutine: Coroutine[Any, Any, T]) -> T:
         outcome: Future[T] = Future()
-        running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
+        running = self._running
         interrupted = threading.Event()
 
         async def begin() -> T:
@@ -124,6 +132,7 @@ class Attended:
                 outcome.set_result(runner.run(begin()))
             except BaseException as error:
                 outcome.set_exception(error)
+            running.clear()
             self._jobs.put(None)  # wakes who waits
 
         if self._thread is None:
@@ -136,9 +145,7 @@ class Attended:
                     job()
         except BaseException:
             interrupted.set()
-            for loop, task in running:
-                assert task is not None  # it was asked for within one
-                loop.call_soon_threadsafe(task.cancel)
+            self._cancel_running()
             while not outcome.done():
                 if (job := _next(self._jobs)) is not None:
                     job.done.cancel()
@@ -154,11 +161,18 @@ class Attended:
     ) -> None:
         self.close()
 
+    def _cancel_running(self) -> None:
+        for loop, task in tuple(self._running):
+            assert task is not None  # it was asked for within one
+            with contextlib.suppress(RuntimeError):  # it has just ended, and the loop with it
+                loop.call_soon_threadsafe(_cancel_once, task)
+
     def close(self) -> None:
-        """End the loop and its thread; nothing where none was needed, or a second time."""
+        """Cancel what runs, end the loop and its thread; nothing where none was needed, or a second time."""
         if self._thread is None or self._process != os.getpid():
             return
         self._asked.put(None)
+        self._cancel_running()
         while self._thread.is_alive():  # what a second interrupt left running may still ask for a call
             _cancel(self._jobs)
             self._thread.join(_WAIT_S)
