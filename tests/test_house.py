@@ -82,3 +82,21 @@ def test_exports_exist() -> None:
         assert getattr(toolenvs, name)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = toolenvs.nothing
+
+
+def _draws(path: Path) -> list[int]:
+    """Lines that draw from, or seed, the random numbers that the whole process shares."""
+    tree = ast.parse(path.read_text("utf-8"))
+    named = {
+        alias.asname or alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+    }
+    shared = [name for name in ("random", "numpy.random", "np.random") if name.partition(".")[0] in named]
+    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    drawn = (call for call in calls if isinstance(call, ast.Attribute) and call.attr.islower())
+    return [call.lineno for call in drawn if ast.unparse(call.value) in shared and call.attr not in ("default_rng",)]
+
+
+def test_the_process_s_random_numbers_are_left_to_its_user() -> None:
+    drawn = {str(path.relative_to(PACKAGE)): lines for path in FILES if (lines := _draws(path))}
+    # A cell's are the program's, and seeded for it; a checkpoint keeps the user's and gives them back.
+    assert set(drawn) == {"sandbox/worker.py", "train/checkpoint.py"}

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 import pytest
 
 from toolenvs.errors import ConfigError
@@ -13,7 +12,7 @@ from toolenvs.train import filters
 class Tokens:
     """Stands for what was sampled: `mask` is all that a filter reads."""
 
-    mask: np.ndarray
+    policy_tokens: int
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Episode:
 
     @property
     def sequences(self):
-        return (Tokens(np.array([0, int(self.sampled)])),)
+        return (Tokens(int(self.sampled)),)
 
 
 def kept(name, episodes, share=1.0):

@@ -30,6 +30,7 @@ _GOES_ON = 202
 _RETRIED = (408, 429, 502, 503, 504)
 _FIRST_WAIT_S = 0.1
 _LONGEST_WAIT_S = 5.0
+_JITTER = random.Random()  # not the process's own numbers, which its user may have seeded
 _GOODBYE_S = 5.0
 _ENDS_AT_ONCE = 64
 _HEARTBEATS = 3
@@ -162,7 +163,7 @@ class Link:
                 times = "once" if tried == 1 else f"{tried} times"
                 raise InfrastructureError(f"{self.url}: {operation} was asked {times}, in vain: {fault}")
             wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
-            await asyncio.sleep(min(max(told_s, wait_s * random.uniform(0.5, 1.0)), left_s))
+            await asyncio.sleep(min(max(told_s, wait_s * _JITTER.uniform(0.5, 1.0)), left_s))
 
     async def _end(self, session: str) -> None:
         async with asyncio.timeout(_GOODBYE_S):

@@ -33,6 +33,7 @@ RETRIED = (429, 502, 503, 504)
 """Status codes that may be another one a moment later."""
 _FIRST_WAIT_S = 0.25
 _LONGEST_WAIT_S = 10.0
+_JITTER = random.Random()  # not the process's own numbers, which its user may have seeded
 _TIERS = ("fork", "namespace", "hardened")
 """From the weakest to the strongest."""
 _HEALTH_S = 10.0
@@ -248,7 +249,7 @@ class RemoteBox(base.Box):
         fault = ""
         tried = 0
         for attempt in range(self._attempts):
-            wait_s = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**attempt) * random.uniform(0.5, 1.0)
+            wait_s = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**attempt) * _JITTER.uniform(0.5, 1.0)
             left_s = end_s - time.monotonic()
             if left_s <= 0:
                 break

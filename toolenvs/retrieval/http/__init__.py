@@ -31,6 +31,7 @@ INDEX_HEADER = "x-toolenvs-index"
 """Names the index of an answer of `toolenvs serve search`."""
 _FIRST_WAIT_S = 0.25
 _LONGEST_WAIT_S = 10.0
+_JITTER = random.Random()  # not the process's own numbers, which its user may have seeded
 _lock = threading.Lock()
 _AT_ONCE = 16
 """Requests of one call that are on their way at one time."""
@@ -230,7 +231,7 @@ class Http(Retriever):
         """
         fault, tried = "no time was left", 0
         for attempt in range(self._attempts):
-            wait_s = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**attempt) * random.uniform(0.5, 1.0)
+            wait_s = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**attempt) * _JITTER.uniform(0.5, 1.0)
             told_s = 0.0
             left_s = end_s - time.monotonic()
             if left_s <= 0:
