@@ -223,3 +223,14 @@ def test_samples_of_one_prompt_go_through_the_network_once_and_may_depart_and_go
     ]:
         assert generation.logprobs == pytest.approx(forward_logprobs(model, list(ids), generation.ids), abs=1e-4)
     assert heights[0] == len(asked)  # each has a past of its own by now
+
+
+def test_a_row_s_limit_costs_the_others_nothing(engine, request_for, monkeypatch):
+    asked, finish = [], TransformersEngine._finish
+    monkeypatch.setattr(
+        TransformersEngine,
+        "_finish",
+        lambda self, request, ids: asked.append(request.key) or finish(self, request, ids),
+    )
+    engine.generate([request_for("12\n", key=size, seed=size, max_new_tokens=size) for size in (1, 2, 40, 41)])
+    assert sorted(asked) == [1, 2, 40, 41]  # each is looked at when it ends, and not before

@@ -161,14 +161,19 @@ class TransformersEngine(Engine):
         drawing = Drawing.of(requests, logits.device)
         stops = {stop for request in requests for stop in request.stop}
         ends = self._eos.union(*map(self._may_complete, stops))
-        shortest = min(request.max_new_tokens for request in requests)
+        limits = {request.max_new_tokens for request in requests}
         written = _Written()
         running = list(range(len(live)))
         while True:
             tokens, logprobs = drawing.draw(logits)
             newest = written.add(tokens, logprobs)
             # Most tokens end nothing, and cost nothing more.
-            if ended := [row for row in running if newest[row] in ends or drawing.drawn >= shortest]:
+            full = drawing.drawn in limits
+            if ended := [
+                row
+                for row in running
+                if newest[row] in ends or (full and live[row].request.max_new_tokens == drawing.drawn)
+            ]:
                 for index in ended:
                     row = live[index]
                     ids = row.ids + written.ids(index)
