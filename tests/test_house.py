@@ -16,6 +16,7 @@ FLOORS = [
         "schema",
         "loop",
         "attended",
+        "jitter",
         "endpoint",
         "transcript",
         "codec",

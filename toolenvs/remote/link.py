@@ -8,7 +8,6 @@ import asyncio
 import concurrent.futures
 import contextlib
 import os
-import random
 import time
 import weakref
 from collections.abc import Coroutine
@@ -16,6 +15,7 @@ from typing import Any, TypeVar
 
 from toolenvs import errors
 from toolenvs.errors import ConfigError, InfrastructureError, MissingExtraError, ToolenvsError
+from toolenvs.jitter import jittered
 from toolenvs.per_process import PerProcess
 from toolenvs.remote.transports import OverHttp, OverSocket, Transport
 from toolenvs.remote.wire import Json
@@ -30,7 +30,6 @@ _GOES_ON = 202
 _RETRIED = (408, 429, 502, 503, 504)
 _FIRST_WAIT_S = 0.1
 _LONGEST_WAIT_S = 5.0
-_JITTER = random.Random()  # not the process's own numbers, which its user may have seeded
 _GOODBYE_S = 5.0
 _ENDS_AT_ONCE = 64
 _HEARTBEATS = 3
@@ -163,7 +162,7 @@ class Link:
                 times = "once" if tried == 1 else f"{tried} times"
                 raise InfrastructureError(f"{self.url}: {operation} was asked {times}, in vain: {fault}")
             wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
-            await asyncio.sleep(min(max(told_s, wait_s * _JITTER.uniform(0.5, 1.0)), left_s))
+            await asyncio.sleep(min(max(told_s, jittered(wait_s)), left_s))
 
     async def _end(self, session: str) -> None:
         async with asyncio.timeout(_GOODBYE_S):

@@ -14,7 +14,6 @@ import base64
 import concurrent.futures
 import email.utils
 import os
-import random
 import secrets
 import threading
 import time
@@ -23,6 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar, get_args
 
 from toolenvs.errors import ConfigError, ForkError, IsolationError, MissingExtraError, SandboxError
+from toolenvs.jitter import jittered
 from toolenvs.sandbox import base, inputs, outputs
 from toolenvs.sandbox.result import Result, Status
 
@@ -33,7 +33,6 @@ RETRIED = (429, 502, 503, 504)
 """Status codes that may be another one a moment later."""
 _FIRST_WAIT_S = 0.25
 _LONGEST_WAIT_S = 10.0
-_JITTER = random.Random()  # not the process's own numbers, which its user may have seeded
 _TIERS = ("fork", "namespace", "hardened")
 """From the weakest to the strongest."""
 _HEALTH_S = 10.0
@@ -249,7 +248,7 @@ class RemoteBox(base.Box):
         fault = ""
         tried = 0
         for attempt in range(self._attempts):
-            wait_s = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**attempt) * _JITTER.uniform(0.5, 1.0)
+            wait_s = jittered(min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**attempt))
             left_s = end_s - time.monotonic()
             if left_s <= 0:
                 break

@@ -11,13 +11,13 @@ import asyncio
 import concurrent.futures
 import email.utils
 import os
-import random
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
 from toolenvs.errors import ConfigError, MissingExtraError, RetrievalError
+from toolenvs.jitter import jittered
 from toolenvs.retrieval.base import Hit, Retriever, check
 from toolenvs.retrieval.http import asearcher, dialects
 from toolenvs.retrieval.http.connections import Connections, TransportFault
@@ -31,7 +31,6 @@ INDEX_HEADER = "x-toolenvs-index"
 """Names the index of an answer of `toolenvs serve search`."""
 _FIRST_WAIT_S = 0.25
 _LONGEST_WAIT_S = 10.0
-_JITTER = random.Random()  # not the process's own numbers, which its user may have seeded
 _lock = threading.Lock()
 _AT_ONCE = 16
 """Requests of one call that are on their way at one time."""
@@ -231,7 +230,7 @@ class Http(Retriever):
         """
         fault, tried = "no time was left", 0
         for attempt in range(self._attempts):
-            wait_s = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**attempt) * _JITTER.uniform(0.5, 1.0)
+            wait_s = jittered(min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**attempt))
             told_s = 0.0
             left_s = end_s - time.monotonic()
             if left_s <= 0:
