@@ -69,7 +69,7 @@ class Fake:
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
-    monkeypatch.setattr("toolenvs.retrieval.http._FIRST_WAIT_S", 0.001)
+    monkeypatch.setattr("toolenvs.retrying._FIRST_WAIT_S", 0.001)
     one = Fake()
     yield one
     one.server.shutdown()
@@ -270,6 +270,28 @@ async def test_cancelling_closes_the_connection() -> None:
             with pytest.raises(asyncio.CancelledError):
                 await task
             await closed.wait()
+
+
+async def test_closing_is_told_to_who_waits(fake: Fake) -> None:
+    """They did not cancel anything, and must not seem to."""
+    came, wait = threading.Event(), threading.Event()
+    fake.answer = lambda path, body: (came.set() or 0 * wait.wait(60), {}, b"")
+    try:
+        client = retrieval.open(fake.url)
+        asked = asyncio.create_task(client.asearch(["x"], 1))
+        await asyncio.to_thread(came.wait)
+        await asyncio.to_thread(client.close)
+        with pytest.raises(RetrievalError, match="was closed during the request"):
+            await asked
+    finally:
+        wait.set()
+
+
+@pytest.mark.parametrize("when", ["\u00b2", "Mon, 01 Jan 2001 00:00:00 +99999999999999"])
+def test_a_time_to_come_back_that_is_none_is_no_fault(fake: Fake, when: str) -> None:
+    fake.gives((429, {"Retry-After": when}, b""), GOOD)
+    with retrieval.open(fake.url) as client:
+        assert client.search(["x"], 1)[0][0].id == "7"
 
 
 def test_too_large_an_answer_is_not_read(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:

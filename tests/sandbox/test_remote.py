@@ -363,7 +363,7 @@ def test_our_server_gives_what_a_local_box_gives(ours: RemoteBox, local: Any, co
 def test_files_go_and_come(ours: RemoteBox) -> None:
     code = "import os\ndata = open('a').read()\nopen('b', 'w').write(data * 2)\n"
     code += "sorted(filter(os.path.isfile, os.listdir()))"
-    if ours._wait(ours._server())["isolation"] == "fork":
+    if ours._thread.run(ours._server())["isolation"] == "fork":
         with pytest.raises(SandboxError, match="in the fork tier programs have no folder"):
             ours.run(code, files={"a": b"x"})
         return
@@ -388,7 +388,7 @@ def test_sessions_and_forks(ours: RemoteBox) -> None:
         try:
             copy = session.fork()
         except ForkError:
-            assert ours._wait(ours._server())["isolation"] == "fork"
+            assert ours._thread.run(ours._server())["isolation"] == "fork"
             return
         with copy:
             copy.run("x = 0")
@@ -474,7 +474,7 @@ def test_one_box_serves_threads_and_loops(ours: RemoteBox) -> None:
 def test_a_session_that_its_server_forgot_is_infrastructure_once(ours: RemoteBox) -> None:
     with ours.session() as session:
         session.run("x = 1")
-        ours._wait(session._end(session._mine))
+        ours._thread.run(ours._end(session._mine))
         with pytest.raises(SandboxError, match="no such session"):
             session.run("x")
         again = session.run("1")

@@ -10,18 +10,16 @@ import contextlib
 import os
 import time
 import weakref
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any
 
 from toolenvs import errors
 from toolenvs.errors import ConfigError, InfrastructureError, MissingExtraError, ToolenvsError
-from toolenvs.jitter import jittered
+from toolenvs.loop_thread import LoopThread
 from toolenvs.per_process import PerProcess
 from toolenvs.remote.transports import OverHttp, OverSocket, Transport
 from toolenvs.remote.wire import Json
 from toolenvs.retrieval.http.connections import Connections, TransportFault
-
-T = TypeVar("T")
+from toolenvs.retrying import jittered, retry_after_s, times
 
 TOKEN = "TOOLENVS_ENV_TOKEN"
 """Environment variable that holds the token which clients of a server of environments must send."""
@@ -72,7 +70,11 @@ class Link:
         self._deadline_s = deadline_s
         socket = OverSocket(self.url, token) if transport == "websocket" else None
         try:
-            self._connections = Connections({"Authorization": f"Bearer {token}"} if token else {})
+            self._connections = Connections(
+                {"Authorization": f"Bearer {token}"} if token else {},
+                owner=f"the link to {self.url}",
+                error=InfrastructureError,
+            )
         except ImportError:
             raise MissingExtraError("httpx", "remote", "a remote environment") from None
         self._transport: Transport = socket or OverHttp(self.url, self._connections)
@@ -88,36 +90,31 @@ class Link:
             ConfigError: the server refuses this client.
             ToolenvsError: what the question is about is wrong; as the server says it.
         """
-        future = self._submit(self._ask(operation, session, body))
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()  # interrupted, as by Ctrl-C: nothing goes on there
-            raise
+        return self._thread().run(self._ask(operation, session, body))
 
     async def aask(self, operation: str, body: Json, *, session: str = "") -> Json:
         """As `ask`, from any loop."""
-        return await asyncio.wrap_future(self._submit(self._ask(operation, session, body)))
+        return await self._thread().arun(self._ask(operation, session, body))
 
     async def aend(self, session: str) -> None:
         """End a session. The server may be dead: then it, or its successor, knows nothing of it any more."""
         self._kept.pop(session, None)
         if not self._said_goodbye:
-            with contextlib.suppress(TransportFault, TimeoutError):
-                await asyncio.wrap_future(self._submit(self._end(session)))
+            with contextlib.suppress(TransportFault, TimeoutError, InfrastructureError):  # a closed link ended it
+                await self._thread().arun(self._end(session))
 
     def end_some_time(self, session: str) -> None:
         """End a session, and do not wait for it."""
         self._kept.pop(session, None)
         if not self._said_goodbye:
-            future = self._submit(self._end(session))
-            future.add_done_callback(lambda done: done.cancelled() or done.exception())
+            with contextlib.suppress(InfrastructureError):  # a closed link ended it
+                self._thread().submit(self._end(session))
 
     def keep(self, session: str, owner: Any, lease_s: float) -> None:
         """Renew the lease of a session for as long as its owner lives and nobody ends it."""
         self._kept[session] = owner
         if self._heart is None:
-            self._heart = self._submit(self._beat(lease_s))
+            self._heart = self._thread().submit(self._beat(lease_s))
 
     def close(self) -> None:
         """End the sessions that are still kept, and let go of the connections."""
@@ -127,14 +124,18 @@ class Link:
         if self._heart is not None:
             self._heart.cancel()
         with contextlib.suppress(Exception):
-            asyncio.run_coroutine_threadsafe(self._goodbye(self._sessions()), self._connections.loop).result()
+            self._connections.thread.run(self._goodbye(self._sessions()))
         self._connections.close()
 
-    def _submit(self, work: Coroutine[Any, Any, T]) -> "concurrent.futures.Future[T]":
+    def _thread(self) -> LoopThread:
+        """Where the connections live.
+
+        Raises:
+            InfrastructureError: they are closed, or about to be.
+        """
         if self._said_goodbye:
-            work.close()
-            raise InfrastructureError(f"the link to {self.url} is closed")
-        return asyncio.run_coroutine_threadsafe(work, self._connections.loop)
+            raise InfrastructureError(f"the link to {self.url} is closed: open another")
+        return self._connections.thread
 
     async def _ask(self, operation: str, session: str, body: Json) -> Json:
         dead_s, wait_s, tried = time.monotonic() + self._deadline_s, _FIRST_WAIT_S, 0
@@ -156,11 +157,10 @@ class Link:
                 fault = f"status {status}: {_detail(answer)}"
                 if status not in _RETRIED:
                     raise _refusal(status, answer, f"{self.url}: {operation}: {fault}")
-                told_s = float(retry_after) if retry_after.isdigit() else 0.0
+                told_s = retry_after_s(retry_after)
             left_s = dead_s - time.monotonic()
             if left_s <= 0:
-                times = "once" if tried == 1 else f"{tried} times"
-                raise InfrastructureError(f"{self.url}: {operation} was asked {times}, in vain: {fault}")
+                raise InfrastructureError(f"{self.url}: {operation} was asked {times(tried)}, in vain: {fault}")
             wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
             await asyncio.sleep(min(max(told_s, jittered(wait_s)), left_s))
 

@@ -12,27 +12,25 @@ and forks work too. Shapes and statuses follow the package `sandbox-fusion` 0.3.
 import asyncio
 import base64
 import concurrent.futures
-import email.utils
+import contextlib
 import os
 import secrets
 import threading
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 from toolenvs.errors import ConfigError, ForkError, IsolationError, MissingExtraError, SandboxError
-from toolenvs.jitter import jittered
+from toolenvs.loop_thread import LoopThread
+from toolenvs.retrying import AttemptFailed, retried, retry_after_s
 from toolenvs.sandbox import base, inputs, outputs
 from toolenvs.sandbox.result import Result, Status
 
-T = TypeVar("T")
 Answer = dict[str, Any]
 
 RETRIED = (429, 502, 503, 504)
 """Status codes that may be another one a moment later."""
-_FIRST_WAIT_S = 0.25
-_LONGEST_WAIT_S = 10.0
 _TIERS = ("fork", "namespace", "hardened")
 """From the weakest to the strongest."""
 _HEALTH_S = 10.0
@@ -100,10 +98,10 @@ class RemoteBox(base.Box):
         self._attempts = attempts
         self._answer_s = answer_s
         self._deadline_s = deadline_s
-        self._owner = os.getpid()
-        self._closed = False
         self._faults = (httpx.TransportError,)
-        self._loop = _Loop()
+        self._thread = LoopThread("remote-sandbox", owner="this sandbox", error=SandboxError)
+        self._endings: set[concurrent.futures.Future[None]] = set()
+        """Of interpreters, waited for by nobody but `close`."""
         token = os.environ.get("TOOLENVS_SANDBOX_TOKEN", "") if token is None else token
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         pool = httpx.Limits(max_connections=None, max_keepalive_connections=64)
@@ -121,7 +119,7 @@ class RemoteBox(base.Box):
         files: Mapping[str, bytes] | None = None,
     ) -> Result:
         """Run `code` in a fresh interpreter of the server; see `Box.run`."""
-        return self._wait(self._run(code, timeout_s, stdin, seed, inputs.check(files)))
+        return self._thread.run(self._run(code, timeout_s, stdin, seed, inputs.check(files)))
 
     async def arun(
         self,
@@ -133,7 +131,7 @@ class RemoteBox(base.Box):
         files: Mapping[str, bytes] | None = None,
     ) -> Result:
         """As `run`. Cancelling closes the connection, whereupon a server of ours kills the program."""
-        return await self._await(self._run(code, timeout_s, stdin, seed, inputs.check(files)))
+        return await self._thread.arun(self._run(code, timeout_s, stdin, seed, inputs.check(files)))
 
     def session(self, *, seed: int | None = None) -> "RemoteSession":
         """A stateful interpreter of the server.
@@ -141,38 +139,30 @@ class RemoteBox(base.Box):
         Raises:
             SandboxError: the server cannot be reached, or has no sessions.
         """
-        return self._wait(self._session(seed))
+        return self._thread.run(self._session(seed))
 
     async def asession(self, *, seed: int | None = None) -> "RemoteSession":
         """As `session`."""
-        return await self._await(self._session(seed))
+        return await self._thread.arun(self._session(seed))
 
     def close(self) -> None:
         """Close the connections; sessions that are still open end at the server when they have been idle for long."""
-        if self._closed or self._owner != os.getpid():
-            return
-        self._closed = True
-        self._loop.close(self._client.aclose)
+        if self._thread.usable:
+            concurrent.futures.wait(tuple(self._endings))
+            self._thread.close(self._client.aclose)
 
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        future = self._hand_over(work)
+    def _end_some_time(self, mine: "_Interpreter") -> None:
+        """Have the server end an interpreter, and do not wait for it."""
+        with contextlib.suppress(SandboxError):  # it is closed, or the parent process's
+            ending = self._thread.submit(self._end(mine))
+            self._endings.add(ending)
+            ending.add_done_callback(self._endings.discard)
+
+    async def _end(self, mine: "_Interpreter") -> None:
         try:
-            return future.result()
-        except concurrent.futures.CancelledError:
-            raise SandboxError("this sandbox was closed during the request") from None
-        except BaseException:
-            future.cancel()  # interrupted, as by Ctrl-C: nothing goes on there
-            raise
-
-    async def _await(self, work: Coroutine[Any, Any, T]) -> T:
-        return await asyncio.wrap_future(self._hand_over(work))
-
-    def _hand_over(self, work: Coroutine[Any, Any, T]) -> "concurrent.futures.Future[T]":
-        if self._closed or self._owner != os.getpid():
-            work.close()
-            where = "is closed" if self._closed else "belongs to the parent process: open one here"
-            raise SandboxError(f"this sandbox {where}")
-        return self._loop.submit(work)
+            await asyncio.wait_for(self._client.delete(f"/v1/sessions/{mine.key}"), _HEALTH_S)
+        except (TimeoutError, *self._faults):
+            pass  # the server ends it when it has been idle for long
 
     async def _run(
         self, code: str, timeout_s: float | None, stdin: str, seed: int | None, files: dict[str, bytes]
@@ -244,37 +234,29 @@ class RemoteBox(base.Box):
         Raises:
             SandboxError: every attempt failed, or the server refused.
         """
-        end_s = time.monotonic() + run_s + self._deadline_s
-        fault = ""
-        tried = 0
-        for attempt in range(self._attempts):
-            wait_s = jittered(min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**attempt))
-            left_s = end_s - time.monotonic()
-            if left_s <= 0:
-                break
-            tried += 1
+
+        async def attempt() -> Any:
             try:
-                async with asyncio.timeout(min(left_s, run_s + self._answer_s)):
-                    response = await self._client.request(method, path, json=body)
-            except TimeoutError:
-                fault = "no answer in time"
+                response = await self._client.request(method, path, json=body)
             except self._faults as error:
-                fault = f"{type(error).__name__}: {error}"
-            else:
-                if response.status_code in allowed:
-                    failed = _failure(response) if path.endswith(("/run_code", "/run")) else None
-                    if failed is None:
-                        return response
-                    fault = f"the server's sandbox failed: {failed}"
-                else:
-                    fault = f"status {response.status_code}: {_detail(_json(response))}"
-                    if response.status_code not in RETRIED:
-                        break
-                    wait_s = max(wait_s, _retry_after_s(response.headers.get("retry-after", "")))
-            if attempt + 1 < self._attempts:
-                await asyncio.sleep(min(wait_s, max(0.0, end_s - time.monotonic())))
-        times = "once" if tried == 1 else f"{tried} times"
-        raise SandboxError(f"{self.url}{path} failed, asked {times}: {fault}")
+                raise AttemptFailed(f"{type(error).__name__}: {error}") from error
+            status = response.status_code
+            if status in allowed:
+                failed = _failure(response) if path.endswith(("/run_code", "/run")) else None
+                if failed is None:
+                    return response
+                raise AttemptFailed(f"the server's sandbox failed: {failed}")
+            told, after_s = _detail(_json(response)), retry_after_s(response.headers.get("retry-after", ""))
+            raise AttemptFailed(f"status {status}: {told}", final=status not in RETRIED, after_s=after_s)
+
+        return await retried(
+            attempt,
+            name=self.url + path,
+            error=SandboxError,
+            attempts=self._attempts,
+            answer_s=run_s + self._answer_s,
+            end_s=time.monotonic() + run_s + self._deadline_s,
+        )
 
 
 @dataclass(slots=True)
@@ -306,7 +288,7 @@ class RemoteSession(base.Session):
         given = inputs.check(files)
         with self._one_at_a_time():
             try:
-                return self._told(self._box._wait(self._run(self._mine, code, timeout_s, stdin, given)))
+                return self._told(self._box._thread.run(self._run(self._mine, code, timeout_s, stdin, given)))
             except BaseException:
                 self._abandon()
                 raise
@@ -318,7 +300,7 @@ class RemoteSession(base.Session):
         given = inputs.check(files)
         with self._one_at_a_time():
             try:
-                return self._told(await self._box._await(self._run(self._mine, code, timeout_s, stdin, given)))
+                return self._told(await self._box._thread.arun(self._run(self._mine, code, timeout_s, stdin, given)))
             except BaseException:
                 self._abandon()
                 raise
@@ -331,22 +313,22 @@ class RemoteSession(base.Session):
             SandboxError: the server failed.
         """
         with self._one_at_a_time():
-            return self._box._wait(self._fork(self._mine))
+            return self._box._thread.run(self._fork(self._mine))
 
     async def afork(self) -> "RemoteSession":
         """As `fork`."""
         with self._one_at_a_time():
-            return await self._box._await(self._fork(self._mine))
+            return await self._box._thread.arun(self._fork(self._mine))
 
     def close(self) -> None:
         """End the interpreter."""
         if self._ends():
-            self._box._wait(self._end(self._mine))
+            self._box._thread.run(self._box._end(self._mine))
 
     async def aclose(self) -> None:
         """As `close`."""
         if self._ends():
-            await self._box._await(self._end(self._mine))
+            await self._box._thread.arun(self._box._end(self._mine))
 
     async def _run(
         self, mine: _Interpreter, code: str, timeout_s: float | None, stdin: str, files: dict[str, bytes]
@@ -371,8 +353,7 @@ class RemoteSession(base.Session):
         """A run had no answer, and nobody knows what it did: end its interpreter, the next run finds a fresh one."""
         mine, self._mine = self._mine, _Interpreter(secrets.token_hex(16))
         self._lost = self._lost or mine.number > 0
-        if not self._box._closed and self._box._owner == os.getpid():
-            self._box._loop.spawn(self._end(mine))
+        self._box._end_some_time(mine)
 
     async def _fork(self, mine: _Interpreter) -> "RemoteSession":
         if not mine.begun:
@@ -388,16 +369,10 @@ class RemoteSession(base.Session):
             raise SandboxError(f"{self._box.url}{path} refused: {detail}")
         return RemoteSession(self._box, self._seed, copy)
 
-    async def _end(self, mine: _Interpreter) -> None:
-        try:
-            await asyncio.wait_for(self._box._client.delete(f"/v1/sessions/{mine.key}"), _HEALTH_S)
-        except (TimeoutError, *self._box._faults):
-            pass  # the server ends it when it has been idle for long
-
     def _ends(self) -> bool:
         """Mark it as closed; whether the server has to be told."""
         was, self._closed, self._alone.closed = self._closed, True, True
-        return not was and self._mine.begun and not self._box._closed and self._box._owner == os.getpid()
+        return not was and self._mine.begun and self._box._thread.usable
 
     def _one_at_a_time(self) -> base.OneAtATime:
         if self._closed:
@@ -507,58 +482,7 @@ def _detail(answer: Any) -> str:
     return str(detail)[:500]
 
 
-def _retry_after_s(header: str) -> float:
-    """Seconds that a Retry-After header asks to wait (RFC 9110, 10.2.3): a number of them, or a date."""
-    if header.strip().isdigit():
-        return float(header.strip()[:9])
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(header).timestamp() - time.time())
-    except (ValueError, TypeError):
-        return 0.0
-
-
 def _text(value: Any) -> str:
     if not isinstance(value, str | None):
         raise TypeError(value)
     return value or ""
-
-
-class _Loop:
-    """The event loop of a box, kept by a thread: connections belong to one loop, callers come from any."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="remote-sandbox", daemon=True)
-        self._thread.start()
-        self._spawned: set[asyncio.Task[None]] = set()
-
-    def submit(self, work: Coroutine[Any, Any, T]) -> "concurrent.futures.Future[T]":
-        """Run `work` there."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do this there, waited for by nobody but `close`."""
-
-        def begin() -> None:
-            task = self._loop.create_task(work)
-            self._spawned.add(task)
-            task.add_done_callback(self._spawned.discard)
-
-        self._loop.call_soon_threadsafe(begin)
-
-    def close(self, last: Any) -> None:
-        """Finish what was spawned, cancel the rest, run `last` and stop."""
-
-        async def finish() -> None:
-            if self._spawned:
-                await asyncio.wait(self._spawned)
-            others = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in others:
-                task.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
-            await last()
-
-        self.submit(finish()).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()

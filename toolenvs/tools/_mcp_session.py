@@ -5,17 +5,16 @@ connections of a process live on the loop of one thread, and each is held by a t
 """
 
 import asyncio
-import concurrent.futures
 import contextlib
 import importlib
 import os
-import threading
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 from toolenvs.errors import InfrastructureError, MissingExtraError
+from toolenvs.loop_thread import LoopThread
 from toolenvs.per_process import PerProcess
 
 T = TypeVar("T")
@@ -76,11 +75,11 @@ class McpSession:
         """
         if self.owner != os.getpid():
             raise InfrastructureError(f"this session with the MCP server {self._where} is the parent process's")
-        return await asyncio.wrap_future(_host().submit(self._call(name, dict(arguments), timeout_s)))
+        return await _host().arun(self._call(name, dict(arguments), timeout_s))
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """What a coroutine of this session gives, for callers without a loop."""
-        return _host().submit(work).result()
+        return _host().run(work)
 
     async def list_tools(self) -> list[dict[str, Any]]:
         """Name, description and schema of each tool. To be run by `wait`.
@@ -194,7 +193,7 @@ class McpSession:
     async def aclose(self) -> None:
         """End the connection, and the program that was started for it. Closing twice is allowed."""
         if not self._ended and self.owner == os.getpid():
-            await asyncio.wrap_future(_host().submit(self._finish()))
+            await _host().arun(self._finish())
 
     async def _finish(self) -> None:
         self._ended = True
@@ -235,35 +234,12 @@ def _innermost(error: BaseException) -> BaseException:
     return error
 
 
-class _Host:
+class _Host(LoopThread):
     """The thread whose loop all connections of this process live on."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
+        super().__init__("toolenvs-mcp", owner="the host of the MCP servers", error=InfrastructureError)
         self.opening = asyncio.Semaphore(_OPENING)
-        self._thread = threading.Thread(target=self._loop.run_forever, name="toolenvs-mcp", daemon=True)
-        self._thread.start()
-
-    def submit(self, work: Coroutine[Any, Any, T]) -> "concurrent.futures.Future[T]":
-        """Run `work` there."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    def close(self) -> None:
-        """Cancel what is left, and stop."""
-
-        async def finish() -> None:
-            others = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in others:
-                task.cancel()
-            if others:
-                await asyncio.wait(others, timeout=_CLOSE_S)
-
-        with contextlib.suppress(Exception):
-            self.submit(finish()).result(2 * _CLOSE_S)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(_CLOSE_S)
-        if not self._thread.is_alive():
-            self._loop.close()
 
 
 _hosts: PerProcess[_Host] = PerProcess()

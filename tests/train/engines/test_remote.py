@@ -55,11 +55,11 @@ def test_a_released_episode_is_forgotten(engine, local, asked):
     engine.generate(asked(3))
     assert set(local._caches) == {"e0", "e1", "e2"}
     engine.release("e1")
-    engine._call(asyncio.sleep(0))
+    engine._thread.run(asyncio.sleep(0))
     for _ in range(200):
         if "e1" not in local._caches:
             break
-        engine._call(asyncio.sleep(0.02))
+        engine._thread.run(asyncio.sleep(0.02))
     assert set(local._caches) == {"e0", "e2"}
 
 
@@ -228,9 +228,9 @@ def test_nobody_there_is_an_engine_error(monkeypatch):
 def test_a_closed_engine_says_so(engine, asked):
     engine.close()
     engine.close()
-    with pytest.raises(EngineError, match="was closed"):
+    with pytest.raises(EngineError, match="is closed"):
         engine.generate(asked(1))
-    with pytest.raises(EngineError, match="was closed"):
+    with pytest.raises(EngineError, match="is closed"):
         asyncio.run(engine.sample(asked(1)[0]))
 
 

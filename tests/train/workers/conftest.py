@@ -170,7 +170,7 @@ class Threads(Cluster):
     def end(self, hand):
         hand.dead.set()
         hand.thread.shutdown(wait=True)
-        if hand.host._worker is not None and not hand.host._worker._loop.is_closed():
+        if hand.host._worker is not None and hand.host._worker._thread.usable:
             hand.host._worker.close()  # a process would take it along
 
     def close(self):

@@ -8,19 +8,18 @@ What is not found is an answer; whatever keeps an answer from coming, or is none
 """
 
 import asyncio
-import concurrent.futures
-import email.utils
 import os
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from toolenvs.errors import ConfigError, MissingExtraError, RetrievalError
-from toolenvs.jitter import jittered
+from toolenvs.loop_thread import LoopThread
 from toolenvs.retrieval.base import Hit, Retriever, check
 from toolenvs.retrieval.http import asearcher, dialects
-from toolenvs.retrieval.http.connections import Connections, TransportFault
+from toolenvs.retrieval.http.connections import Connections
+from toolenvs.retrying import AttemptFailed, retried, retry_after_s
 
 __all__ = ["RETRIED", "Http"]
 
@@ -29,8 +28,6 @@ RETRIED = (408, 429, 500, 502, 503, 504)
 """Status codes that may be another one a moment later."""
 INDEX_HEADER = "x-toolenvs-index"
 """Names the index of an answer of `toolenvs serve search`."""
-_FIRST_WAIT_S = 0.25
-_LONGEST_WAIT_S = 10.0
 _lock = threading.Lock()
 _AT_ONCE = 16
 """Requests of one call that are on their way at one time."""
@@ -128,12 +125,12 @@ class Http(Retriever):
     def search(self, queries: Sequence[str], k: int = 10) -> list[list[Hit]]:
         """As `Retriever.search`."""
         check(queries, k)
-        return self._wait(self._asearch(list(queries), k))
+        return self._thread().run(self._asearch(list(queries), k))
 
     async def asearch(self, queries: Sequence[str], k: int = 10) -> list[list[Hit]]:
         """As `search`. Cancelling closes the connection, whereupon a server of ours drops the queries."""
         check(queries, k)
-        return await asyncio.wrap_future(self._hand_over(self._asearch(list(queries), k)))
+        return await self._thread().arun(self._asearch(list(queries), k))
 
     def _search(self, queries: list[str], k: int) -> list[list[Hit]]:
         return self.search(queries, k)
@@ -144,39 +141,36 @@ class Http(Retriever):
         Raises:
             RetrievalError: the server failed, or has no passages by their ids.
         """
-        return self._wait(self._afetch(list(ids)))
+        return self._thread().run(self._afetch(list(ids)))
 
     def close(self) -> None:
         """Close the connections."""
         super().close()
-        self._closed = True
-        mine = self._mine.pop(os.getpid(), None)
+        with _lock:
+            self._closed = True
+            mine = self._mine.get(os.getpid())
         if mine is not None:
             mine.close()
 
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        future = self._hand_over(work)
-        try:
-            return future.result()
-        except concurrent.futures.CancelledError:
-            raise RetrievalError("this retriever was closed during the request") from None
-        except BaseException:
-            future.cancel()  # interrupted, as by Ctrl-C: nothing goes on there
-            raise
+    def _thread(self) -> LoopThread:
+        """Where the connections of this process live.
 
-    def _hand_over(self, work: Coroutine[Any, Any, T]) -> "concurrent.futures.Future[T]":
+        Raises:
+            RetrievalError: they are closed.
+        """
         with _lock:
             if self._closed:
-                work.close()
-                raise RetrievalError("this retriever is closed")
+                raise RetrievalError("this retriever is closed: open another")
             mine = self._mine.get(os.getpid())
             if mine is None:
-                mine = self._mine[os.getpid()] = Connections(self._headers)
-        return asyncio.run_coroutine_threadsafe(work, mine.loop)
+                mine = Connections(self._headers, owner="this retriever", error=RetrievalError)
+                self._mine[os.getpid()] = mine
+        return mine.thread
 
     def _introduce(self) -> None:
         """Ask the server what it is."""
-        health = self._wait(self._send("GET", f"{self._root}/health", None, time.monotonic() + self._deadline_s))
+        end_s = time.monotonic() + self._deadline_s
+        health = self._thread().run(self._send("GET", f"{self._root}/health", None, end_s))
         told = dialects.json_of(health)
         size = told.get("passages") if isinstance(told, dict) else None
         if not isinstance(told, dict) or not isinstance(size, int) or not isinstance(told.get("fingerprint"), str):
@@ -228,35 +222,18 @@ class Http(Retriever):
         Raises:
             RetrievalError: every attempt failed, the server refused, or another index answered.
         """
-        fault, tried = "no time was left", 0
-        for attempt in range(self._attempts):
-            wait_s = jittered(min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**attempt))
-            told_s = 0.0
-            left_s = end_s - time.monotonic()
-            if left_s <= 0:
-                break
-            tried += 1
-            try:
-                async with asyncio.timeout(min(left_s, self._answer_s)):
-                    status, headers, answer = await self._mine[os.getpid()].send(method, url, content, content_type)
-            except TimeoutError:
-                fault = "no answer in time"
-            except TransportFault as error:
-                fault = str(error)
-            else:
-                if status == 200:
-                    self._check_index(headers.get(INDEX_HEADER, ""))
-                    return answer
-                fault = f"status {status}: {_detail(answer)}"
-                if status not in RETRIED:
-                    break
-                told_s = _retry_after_s(headers.get("retry-after", ""))
-            left_s = end_s - time.monotonic()
-            if attempt + 1 == self._attempts or told_s >= left_s:
-                break
-            await asyncio.sleep(max(told_s, min(wait_s, left_s / 2)))  # time is left for another attempt
-        times = "once" if tried == 1 else f"{tried} times"
-        raise RetrievalError(f"{url} failed, asked {times}: {fault}")
+
+        async def attempt() -> bytes:
+            status, headers, answer = await self._mine[os.getpid()].send(method, url, content, content_type)
+            if status == 200:
+                self._check_index(headers.get(INDEX_HEADER, ""))
+                return answer
+            after_s = retry_after_s(headers.get("retry-after", ""))
+            raise AttemptFailed(f"status {status}: {_detail(answer)}", final=status not in RETRIED, after_s=after_s)
+
+        return await retried(
+            attempt, name=url, error=RetrievalError, attempts=self._attempts, answer_s=self._answer_s, end_s=end_s
+        )
 
     def _check_index(self, told: str) -> None:
         """That the same index answers as before; a server that names none is believed.
@@ -301,13 +278,3 @@ def _detail(answer: bytes) -> str:
     except ValueError:
         told = answer[:_SHOWN_CHARS].decode("utf-8", "replace")
     return str(told.get("detail", told) if isinstance(told, dict) else told)[: 2 * _SHOWN_CHARS]
-
-
-def _retry_after_s(header: str) -> float:
-    """Seconds that a Retry-After header asks to wait (RFC 9110, 10.2.3): a number of them, or a date."""
-    if header.strip().isdigit():
-        return float(header.strip()[:9])
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(header).timestamp() - time.time())
-    except (ValueError, TypeError):
-        return 0.0

@@ -1,21 +1,28 @@
 """Connections to a server, kept open by one event loop in a thread: callers come from any loop, or from none."""
 
-import asyncio
-import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+
+from toolenvs.loop_thread import LoopThread
+from toolenvs.retrying import AttemptFailed
 
 MAX_ANSWER_BYTES = 256 << 20
 """Of one answer; a server that sends more is not listened to."""
 
 
-class TransportFault(Exception):
+class TransportFault(AttemptFailed):
     """A request that got no whole answer."""
 
 
 class Connections:
-    """An httpx client and the thread that it lives in."""
+    """An httpx client and the thread that it lives in.
 
-    def __init__(self, headers: Mapping[str, str]) -> None:
+    Args:
+        headers: sent with each request.
+        owner: whose they are, for messages; see `LoopThread`.
+        error: what is raised where the owner is closed.
+    """
+
+    def __init__(self, headers: Mapping[str, str], *, owner: str, error: Callable[[str], Exception]) -> None:
         import httpx
 
         self._faults = (httpx.TransportError, httpx.StreamError, httpx.DecodingError)
@@ -24,14 +31,12 @@ class Connections:
         self._client = httpx.AsyncClient(
             headers={"Accept-Encoding": "identity", **headers}, limits=pool, timeout=None, trust_env=False
         )
-        self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self.loop.run_forever, name="toolenvs-http", daemon=True)
-        self._thread.start()
+        self.thread = LoopThread("toolenvs-http", owner=owner, error=error)
 
     async def send(
         self, method: str, url: str, content: bytes | None, content_type: str
     ) -> tuple[int, Mapping[str, str], bytes]:
-        """Status, headers and body of the answer. To be called on `loop`.
+        """Status, headers and body of the answer. To be called in `thread`.
 
         Raises:
             TransportFault: there is none, or it is too large.
@@ -50,15 +55,4 @@ class Connections:
 
     def close(self) -> None:
         """Cancel what is on its way, and let go of all."""
-
-        async def finish() -> None:
-            others = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in others:
-                task.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
-            await self._client.aclose()
-
-        asyncio.run_coroutine_threadsafe(finish(), self.loop).result()
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join()
-        self.loop.close()
+        self.thread.close(self._client.aclose)

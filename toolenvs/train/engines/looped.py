@@ -1,17 +1,15 @@
 """What engines have in common that answer requests as they come: an event loop of their own, in a thread."""
 
 import asyncio
-import threading
 from abc import abstractmethod
-from collections.abc import Coroutine, Sequence
-from concurrent.futures import CancelledError, Future, wait
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from toolenvs.agents.engine import Engine, GenerateRequest, Generation
 from toolenvs.errors import EngineError
+from toolenvs.loop_thread import STOP_S, LoopThread
 
 T = TypeVar("T")
-_STOP_S = 10.0
 
 
 class LoopedEngine(Engine):
@@ -20,10 +18,7 @@ class LoopedEngine(Engine):
     continuous = True
 
     def __init__(self, name: str) -> None:
-        self._name = name
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name=f"toolenvs-{name}", daemon=True)
-        self._thread.start()
+        self._thread = LoopThread(f"toolenvs-{name}", owner=f"the {name} engine", error=EngineError)
         self._tasks: set[asyncio.Task[Any]] = set()
         """One a request that is being continued; touched on the loop alone."""
 
@@ -38,7 +33,7 @@ class LoopedEngine(Engine):
             EngineError: the engine failed, was closed, or the request cannot be served.
             ConfigError: a setting of the engine does not allow the request.
         """
-        return await asyncio.wrap_future(self._submit(self._counted(request)))
+        return await self._thread.arun(self._counted(request))
 
     def generate(self, requests: Sequence[GenerateRequest]) -> list[Generation]:
         """Continue every request's context; where one fails the others are taken back.
@@ -47,7 +42,7 @@ class LoopedEngine(Engine):
             EngineError: as of `sample`.
             ConfigError: as of `sample`.
         """
-        return self._call(self._all(requests))
+        return self._thread.run(self._all(requests))
 
     async def _all(self, requests: Sequence[GenerateRequest]) -> list[Generation]:
         tasks = [asyncio.ensure_future(self._counted(request)) for request in requests]
@@ -81,49 +76,13 @@ class LoopedEngine(Engine):
         """How many requests are being continued, once those that were taken back are gone."""
         leaving = [task for task in self._tasks if task.cancelling()]
         if leaving:
-            await asyncio.wait(leaving, timeout=_STOP_S)
+            await asyncio.wait(leaving, timeout=STOP_S)
         return self._in_flight
 
     def _refuse_in_flight(self) -> None:
-        running = self._call(self._settled())
+        running = self._thread.run(self._settled())
         if running:
             raise EngineError(
                 f"weights were pushed while {running} requests were being continued; their tokens would come "
                 "from two policies: push between rollouts"
             )
-
-    def _submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-        if self._loop.is_closed() or not self._thread.is_alive():
-            coroutine.close()
-            raise EngineError(f"the {self._name} engine was closed; open another")
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-
-    def _call(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """The result of a coroutine that runs on the engine's loop; an interrupt, as by Ctrl-C, cancels it first."""
-        future = self._submit(coroutine)
-        try:
-            return future.result()
-        except CancelledError:
-            raise EngineError(f"the {self._name} engine was closed while it was asked") from None
-        except BaseException:
-            if not future.done():
-                future.cancel()
-                wait([future], _STOP_S)
-            raise
-
-    def _end_loop(self) -> None:
-        if self._loop.is_closed():
-            return
-
-        async def cancel_all() -> None:
-            tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks, timeout=_STOP_S) if tasks else None
-
-        if self._thread.is_alive():
-            asyncio.run_coroutine_threadsafe(cancel_all(), self._loop).result()
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(_STOP_S)
-        if not self._loop.is_running():
-            self._loop.close()

@@ -49,7 +49,7 @@ class RemoteEngine(LoopedEngine):
         super().__init__("remote")
         self._client: Any = None
         try:
-            self._call(self._open(httpx, os.environ.get(TOKEN, "") if token is None else token))
+            self._thread.run(self._open(httpx, os.environ.get(TOKEN, "") if token is None else token))
         except BaseException:
             self.close()
             raise
@@ -100,7 +100,7 @@ class RemoteEngine(LoopedEngine):
     def push_file(self, path: Path, version: int) -> None:
         """As `push_weights`, from a file of `toolenvs.train.engines.weights`."""
         self._refuse_in_flight()
-        self._call(self._ask("PUT", "/weights", params={"version": version}, upload=path))
+        self._thread.run(self._ask("PUT", "/weights", params={"version": version}, upload=path))
         self.version = version
 
     async def _ask(self, method: str, path: str, *, upload: Path | None = None, **fields: Any) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class RemoteEngine(LoopedEngine):
     def alive(self) -> bool:
         """Whether the server answers, and its engine can."""
         try:
-            return bool(self._call(self._ask("GET", "/health"))["status"] == "ok")
+            return bool(self._thread.run(self._ask("GET", "/health"))["status"] == "ok")
         except (EngineError, KeyError):
             return False
 
@@ -150,7 +150,7 @@ class RemoteEngine(LoopedEngine):
         if not self._keeps_episodes:
             return
         with contextlib.suppress(EngineError):
-            self._submit(self._forget(str(key)))
+            self._thread.submit(self._forget(str(key)))
 
     async def _forget(self, key: str) -> None:
         with contextlib.suppress(EngineError, ConfigError):
@@ -161,8 +161,8 @@ class RemoteEngine(LoopedEngine):
         client, self._client = self._client, None
         if client is not None:
             with contextlib.suppress(EngineError):
-                self._call(client.aclose())
-        self._end_loop()
+                self._thread.run(client.aclose())
+        self._thread.close()
 
 
 async def _chunks(path: Path) -> AsyncIterator[bytes]:

@@ -1,24 +1,22 @@
 """One worker: an engine and the environments of a run, in a process of its own."""
 
-import asyncio
 import os
 import pickle
-import threading
 import traceback
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from toolenvs import blueprint
 from toolenvs.agents.engine import EngineAgent, GenerateRequest, Generation, Sampling
-from toolenvs.errors import ConfigError, MissingExtraError, ToolenvsError
+from toolenvs.errors import ConfigError, EngineError, MissingExtraError, ToolenvsError
+from toolenvs.loop_thread import LoopThread
 from toolenvs.rollout import collect
 from toolenvs.tasks.task import Task
 from toolenvs.train.engines.opening import folder_of, open_for
 from toolenvs.train.engines.weights import unpack_weights
 
-T = TypeVar("T")
 Answer = tuple[str, Any]
 """How a call ended, and its value: "ok", "stale" with why, or "error" with an error's class and its words."""
 OK, STALE, ERROR = "ok", "stale", "error"
@@ -86,9 +84,7 @@ class Worker:
         self._env = blueprint.load(spec.page, tokenizer=tokenizer, **spec.env)
         self._test_env = blueprint.load(spec.page, tokenizer=tokenizer, **spec.test_env)
         self.engine = open_for(spec.engine, spec.model, python=spec.engine_python, options=spec.engine_options)
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="toolenvs-worker", daemon=True)
-        self._thread.start()
+        self._thread = LoopThread("toolenvs-worker", owner="this worker", error=EngineError)
 
     def load(self, weights: bytes, version: int) -> int:
         """Take over new weights; gives the engine's version.
@@ -105,7 +101,7 @@ class Worker:
         wanted: Job = pickle.loads(job)
         env = self._test_env if wanted.test else self._env
         agent = EngineAgent(self.engine, wanted.sampling)
-        trajectories = self._run(collect(env, agent, wanted.tasks, part=part, **wanted.options))
+        trajectories = self._thread.run(collect(env, agent, wanted.tasks, part=part, **wanted.options))
         if any(trajectory.failed for trajectory in trajectories):
             self._fresh(version)  # where the engine died, that was no rollout
         return pickle.dumps(trajectories)
@@ -119,13 +115,8 @@ class Worker:
         """Close the engine and the tools."""
         self.engine.close()
         for env in (self._env, self._test_env):
-            self._run(env.close())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+            self._thread.run(env.close())
+        self._thread.close()
 
     def _fresh(self, version: int) -> None:
         if self.engine.version != version:

@@ -89,7 +89,7 @@ class VLLMEngine(LoopedEngine):
         super().__init__("vllm")
         atexit.register(self.close)
         try:
-            self._call(self._start())
+            self._thread.run(self._start())
         except BaseException:
             self.close()
             raise
@@ -169,8 +169,8 @@ class VLLMEngine(LoopedEngine):
         self._refuse_in_flight()
         if not self.alive():
             self._shutdown()
-            self._call(self._start())
-        self._call(self._take_over(path))
+            self._thread.run(self._start())
+        self._thread.run(self._take_over(path))
         self.version = version
 
     async def _take_over(self, path: Path) -> None:
@@ -214,12 +214,12 @@ class VLLMEngine(LoopedEngine):
             return
         atexit.unregister(self.close)
         self._shutdown()
-        self._end_loop()
+        self._thread.close()
 
     def _shutdown(self) -> None:
         adapter, self._adapter = self._adapter, None
         if adapter is not None:
-            self._call(adapter.shutdown())
+            self._thread.run(adapter.shutdown())
 
 
 def _said(error: BaseException) -> str:
