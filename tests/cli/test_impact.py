@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.rollout.trajectories import trajectory
 from toolenvs import blueprint, tasks
 from toolenvs.rollout import Trajectory, TrajectoryWriter
-from toolenvs.transcript import Transcript
 
 SET = ("--set", "tasks.set=arithmetic", "--set", "tasks.size=4")
 
@@ -25,21 +25,8 @@ def trained(tmp_path: Path) -> Path:
 
 
 def _episode(task: tasks.Task, success: float) -> Trajectory:
-    return Trajectory(
-        key="0",
-        group="0",
-        env="toolenvs/ReTool-v0",
-        task=task.id,
-        question=task.question,
-        golds=task.golds,
-        seed=0,
-        transcript=Transcript(),
-        tokens=None,
-        turn_rewards=(success,),
-        reward_terms={},
-        ending="answer",
-        success=success,
-    )
+    asked = {"task": task.id, "question": task.question, "golds": task.golds}
+    return trajectory(env="toolenvs/ReTool-v0", turn_rewards=(success,), success=success, **asked)
 
 
 def test_what_is_kept_is_a_task_set_that_a_run_can_train_on(run, trained: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rollout.trajectories import trajectory
 from toolenvs.budget import Limits
 from toolenvs.evaluation.measures import Prices, measure
 from toolenvs.evaluation.statistics import interval
@@ -23,18 +24,14 @@ def _episode(
         CallRecord(turn=1, tool="python", arguments={}, result="", status=s, seconds=place)
         for place, s in enumerate(statuses)
     ]
-    return Trajectory(
+    return trajectory(
         key=str(group),
         group=str(group),
-        env="E-v0",
         task=f"t/{group}",
         question="?",
         golds=("1",),
-        seed=0,
         transcript=Transcript((Segment(Author.PROMPT, "?"),)),
-        tokens=None,
         turn_rewards=(0.0, success or 0.0),
-        reward_terms={},
         ending=ending,
         success=success,
         calls=tuple(calls),

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rollout.trajectories import trajectory
 from toolenvs.errors import ConfigError
 from toolenvs.filtering.impact import history, scores
-from toolenvs.rollout import Trajectory, TrajectoryWriter
-from toolenvs.transcript import Transcript
+from toolenvs.rollout import TrajectoryWriter
 
 
 def by_hand(curves):
@@ -43,21 +43,7 @@ def test_an_epoch_that_is_missing_takes_the_next_one_s_value_and_else_there_is_n
 
 
 def episode(task, success, ending="answer"):
-    return Trajectory(
-        key="0",
-        group=task,
-        env="e",
-        task=task,
-        question="",
-        golds=(),
-        seed=0,
-        transcript=Transcript(),
-        tokens=None,
-        turn_rewards=(5.0,),
-        reward_terms={},
-        ending=ending,
-        success=success,
-    )
+    return trajectory(task=task, turn_rewards=(5.0,), ending=ending, success=success)
 
 
 @pytest.fixture

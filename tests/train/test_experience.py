@@ -4,29 +4,14 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from tests.rollout.trajectories import trajectory
 from toolenvs.errors import ConfigError
-from toolenvs.rollout.trajectory import Trajectory
 from toolenvs.tasks.rows import from_rows
 from toolenvs.train.experience import Experience, ExperienceSettings, outcomes
-from toolenvs.transcript import Transcript
 
 
-def trajectory(task, success, ending="answer"):
-    return Trajectory(
-        key="0",
-        group=task,
-        env="e",
-        task=task,
-        question="",
-        golds=(),
-        seed=0,
-        transcript=Transcript(),
-        tokens=None,
-        turn_rewards=(9.0,),
-        reward_terms={},
-        ending=ending,
-        success=success,
-    )
+def episode(task, success, ending="answer"):
+    return trajectory(task=task, turn_rewards=(9.0,), ending=ending, success=success)
 
 
 @pytest.fixture
@@ -47,9 +32,9 @@ def experience(tasks, collect=None, **settings):
 
 
 def test_outcomes_are_raw_correctness_without_what_infrastructure_ended():
-    made = [trajectory("a", 1.0), trajectory("b", 0.5), trajectory("a", 0.0), trajectory("b", None, "infrastructure")]
+    made = [episode("a", 1.0), episode("b", 0.5), episode("a", 0.0), episode("b", None, "infrastructure")]
     assert outcomes(made) == {"a": [1.0, 0.0], "b": [0.5]}
-    assert outcomes([trajectory("c", None, "infrastructure")]) == {}
+    assert outcomes([episode("c", None, "infrastructure")]) == {}
 
 
 def test_a_reference_set_is_rolled_out_apart_with_its_own_seed(tasks):
@@ -57,13 +42,13 @@ def test_a_reference_set_is_rolled_out_apart_with_its_own_seed(tasks):
 
     def collect(chosen, **options):
         asked.append((len(chosen), options))
-        return [trajectory(task.id, 0.5) for task in chosen]
+        return [episode(task.id, 0.5) for task in chosen]
 
     run = experience(tasks, collect, selector="dots", selector_options={"reference": 3, "interval": 1})
     for step in (1, 2):
         assert run.begin(step, 2) == 2
         assert len({task.id for task in run.tasks(2, n=5)}) == 2
-        run.observe([trajectory("t0", 1.0)])
+        run.observe([episode("t0", 1.0)])
     assert [count for count, _ in asked] == [3, 3]
     assert [options["n"] for _, options in asked] == [5, 5]
     assert [options["progress"] for _, options in asked] == [0.1, 0.2]
@@ -76,8 +61,8 @@ def test_what_was_helped_is_no_outcome_and_nothing_to_remember(tasks):
     run._selector.observe = told.append
     run._replay.observe = told.append
     run.observers.append(told.append)
-    alone = trajectory("t0", 0.0)
-    run.observe([alone, replace(trajectory("t0", 1.0), guidance="hint"), replace(alone, guidance="prefix")])
+    alone = episode("t0", 0.0)
+    run.observe([alone, replace(episode("t0", 1.0), guidance="hint"), replace(alone, guidance="prefix")])
     assert told == [{"t0": [0.0]}, [alone], [alone]]
 
 
@@ -86,7 +71,7 @@ def test_whoever_observes_is_told_of_all_episodes(tasks):
     seen = []
     run.observers.append(seen.extend)
     run.begin(1, 2)
-    made = [trajectory("t0", 1.0), trajectory("t1", None, "infrastructure")]
+    made = [episode("t0", 1.0), episode("t1", None, "infrastructure")]
     run.observe(made)
     assert seen == made
 

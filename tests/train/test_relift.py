@@ -5,14 +5,14 @@ import copy
 import pytest
 import torch
 
-from toolenvs.rollout.trajectory import Trajectory
+from tests.rollout.trajectories import trajectory
 from toolenvs.tasks.rows import from_rows
 from toolenvs.tokens import Mask, TokenTranscript
 from toolenvs.train.batching import TokenSequence
 from toolenvs.train.forward import ForwardSettings
 from toolenvs.train.imitation import train_step
 from toolenvs.train.relift import Options, Relift
-from toolenvs.transcript import Author, Transcript
+from toolenvs.transcript import Author
 
 
 @pytest.fixture(autouse=True)
@@ -28,21 +28,8 @@ def episode(task, success, ending="answer"):
     tokens = TokenTranscript()
     tokens.append_environment([5, 6], Author.PROMPT, 0)
     tokens.append_policy([7], [-0.5], 1)
-    return Trajectory(
-        key="0",
-        group=task,
-        env="e",
-        task=task,
-        question="",
-        golds=(),
-        seed=0,
-        transcript=Transcript(),
-        tokens=tokens,
-        turn_rewards=(success or 0.0,),
-        reward_terms={"shaping": 1.0},
-        ending=ending,
-        success=success,
-    )
+    rewards = {"turn_rewards": (success or 0.0,), "reward_terms": {"shaping": 1.0}}
+    return trajectory(task=task, tokens=tokens, ending=ending, success=success, **rewards)
 
 
 class Source:

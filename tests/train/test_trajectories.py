@@ -2,40 +2,27 @@ from dataclasses import replace
 
 import pytest
 
-from toolenvs.rollout.trajectory import CallRecord, Trajectory
+from tests.rollout.trajectories import trajectory
+from toolenvs.rollout.trajectory import CallRecord
 from toolenvs.tokens import TokenTranscript
 from toolenvs.train.sampler import TaskSampler
 from toolenvs.train.trajectories import reward_spread, sequences_of, shared_text, summary, trainable
-from toolenvs.transcript import Author, Transcript
+from toolenvs.transcript import Author
 
 
-def trajectory(group="0", success=1.0, ending="answer", rewards=(0.0, 1.0), sampled=2, status="ok", calls=1):
+def episode(group="0", success=1.0, ending="answer", rewards=(0.0, 1.0), sampled=2, status="ok", calls=1):
     tokens = TokenTranscript()
     tokens.append_environment([5, 6], Author.PROMPT, 0)
     for turn in (1, 2):
         tokens.append_policy([7] * sampled, [-0.5] * sampled, turn)
         tokens.append_environment([8], Author.TOOL, turn)
     call = CallRecord(turn=1, tool="python", arguments={}, result="", status=status, seconds=0.0)
-    return Trajectory(
-        key="0",
-        group=group,
-        env="e",
-        task="t",
-        question="",
-        golds=(),
-        seed=0,
-        transcript=Transcript(),
-        tokens=tokens,
-        turn_rewards=rewards,
-        reward_terms={},
-        ending=ending,
-        success=success,
-        calls=(call,) * calls,
-    )
+    ended = {"turn_rewards": rewards, "ending": ending, "success": success}
+    return trajectory(group=group, tokens=tokens, calls=(call,) * calls, **ended)
 
 
 def test_a_sequence_carries_each_turn_s_reward_on_its_last_policy_token():
-    [sequence] = sequences_of(trajectory(rewards=(0.25, 1.0)), group=3)
+    [sequence] = sequences_of(episode(rewards=(0.25, 1.0)), group=3)
     assert sequence.mask.tolist() == [0, 0, 1, 1, 0, 1, 1, 0]
     assert sequence.rewards.tolist() == [0, 0, 0, 0.25, 0, 0, 1.0, 0]
     assert sequence.logprobs.tolist() == [0, 0, -0.5, -0.5, 0, -0.5, -0.5, 0]
@@ -46,23 +33,23 @@ def test_a_sequence_carries_each_turn_s_reward_on_its_last_policy_token():
 
 
 def test_a_sequence_knows_that_a_limit_on_length_cut_it():
-    [sequence] = sequences_of(trajectory(ending="length", success=0.0))
+    [sequence] = sequences_of(episode(ending="length", success=0.0))
     assert sequence.cut_short
     assert sequence.success == 0
 
 
 def test_only_whole_episodes_with_sampled_tokens_are_trainable():
-    assert trainable(trajectory())
-    assert not trainable(trajectory(ending="infrastructure"))
-    assert not trainable(trajectory(sampled=0, rewards=(0.0, 0.0)))
+    assert trainable(episode())
+    assert not trainable(episode(ending="infrastructure"))
+    assert not trainable(episode(sampled=0, rewards=(0.0, 0.0)))
 
 
 def test_the_summary_leaves_out_what_infrastructure_ended():
     made = [
-        trajectory(success=1.0, rewards=(0.0, 1.0)),
-        trajectory(success=0.0, rewards=(0.0, -1.0), status="error", calls=2),
-        trajectory(success=0.0, rewards=(0.0, -1.0), ending="length", calls=0),
-        trajectory(success=None, rewards=(0.0, 5.0), ending="infrastructure", calls=7),
+        episode(success=1.0, rewards=(0.0, 1.0)),
+        episode(success=0.0, rewards=(0.0, -1.0), status="error", calls=2),
+        episode(success=0.0, rewards=(0.0, -1.0), ending="length", calls=0),
+        episode(success=None, rewards=(0.0, 5.0), ending="infrastructure", calls=7),
     ]
     assert summary(made) == pytest.approx(
         {
@@ -80,7 +67,7 @@ def test_the_summary_leaves_out_what_infrastructure_ended():
 
 def test_what_was_helped_tells_nothing_of_what_the_policy_can():
     def alone(success, **changes):
-        return replace(trajectory(success=success, rewards=(0.0, success)), **changes)
+        return replace(episode(success=success, rewards=(0.0, success)), **changes)
 
     failing = [alone(0.0), alone(0.0, task="u", group="1")]
     helped = [alone(1.0, guidance="removed hint"), alone(1.0, task="u", group="1", guidance="prefix")]
@@ -96,7 +83,7 @@ def test_what_was_helped_tells_nothing_of_what_the_policy_can():
 
 def test_only_numbers_of_the_prompt_that_is_trained_on_measure_the_engine():
     for guidance, off_policy in [("", False), ("hint", False), ("prefix", False), ("removed hint", True)]:
-        [sequence] = sequences_of(replace(trajectory(), guidance=guidance))
+        [sequence] = sequences_of(replace(episode(), guidance=guidance))
         assert sequence.off_policy == off_policy
 
 

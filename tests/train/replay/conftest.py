@@ -2,9 +2,9 @@
 
 import pytest
 
-from toolenvs.rollout.trajectory import Trajectory
+from tests.rollout.trajectories import trajectory
 from toolenvs.tokens import TokenTranscript
-from toolenvs.transcript import Author, Transcript
+from toolenvs.transcript import Author
 
 
 def make_episode(
@@ -28,20 +28,14 @@ def make_episode(
             made.append_policy([9], [logprob], 2, version=version)
         return made
 
-    return Trajectory(
+    return trajectory(
         key=key,
         group=task if group is None else group,
-        env="e",
         task=task,
-        question="",
-        golds=(),
-        seed=0,
-        transcript=Transcript(),
         tokens=tokens(sequences - 1),
         earlier=tuple(map(tokens, range(sequences - 1))),
         turn_rewards=(0.0,) * (stem is not None) + (success if reward is None else reward,),
         sampled_by=() if stem is None else (stem, key),
-        reward_terms={},
         ending=ending,
         success=None if ending == "infrastructure" else success,
     )

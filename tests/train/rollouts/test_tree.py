@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from toolenvs.rollout.trajectory import Trajectory
+from tests.rollout.trajectories import trajectory
 from toolenvs.tokens import TokenTranscript
 from toolenvs.train.rollouts.tree import Options, Rollout
-from toolenvs.transcript import Author, Transcript
+from toolenvs.transcript import Author
 
 
 def leaf(key, *, sampled_by=(), forged=0, ending="answer"):
@@ -17,22 +17,7 @@ def leaf(key, *, sampled_by=(), forged=0, ending="answer"):
     for turn in (1, 2):
         tokens.append_policy([7] * 4, [-0.5] * 4, turn, unscored=[(0, forged)] if forged else [])
         tokens.append_environment([8], Author.TOOL, turn)
-    return Trajectory(
-        key=key,
-        group="0",
-        env="e",
-        task="t",
-        question="",
-        golds=(),
-        seed=0,
-        transcript=Transcript(),
-        tokens=tokens,
-        turn_rewards=(0.0, 1.0),
-        sampled_by=sampled_by,
-        reward_terms={},
-        ending=ending,
-        success=1.0,
-    )
+    return trajectory(key=key, tokens=tokens, turn_rewards=(0.0, 1.0), sampled_by=sampled_by, ending=ending)
 
 
 def test_what_the_policy_forged_was_sampled_by_no_other_leaf():
