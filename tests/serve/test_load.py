@@ -3,13 +3,14 @@
 import asyncio
 import contextlib
 import os
-import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 
+from tests.serve.serving import check_patience
+from toolenvs.serve import run
 from toolenvs.serve.admission import Admission
 from toolenvs.serve.http import Refused
 
@@ -17,8 +18,7 @@ ENDLESS = {"code": "while True: pass", "language": "python", "run_timeout": 600}
 
 
 def _gauge(served, name: str) -> float:
-    lines = served.get("/metrics").text.splitlines()
-    return next(float(line.split()[1]) for line in lines if line.startswith(f"toolenvs_sandbox_{name} "))
+    return float(served.metrics()[f"toolenvs_sandbox_{name}"])
 
 
 def _until(served, name: str, value: float) -> None:
@@ -45,7 +45,7 @@ def test_past_the_queue_comes_429(start) -> None:
             _until(served, "queued", queued)
             _until(served, "running", running)
         _refused(served)
-        served.terminate()
+        served.end()
 
 
 def test_past_a_clients_share_comes_429(start) -> None:
@@ -59,7 +59,7 @@ def test_past_a_clients_share_comes_429(start) -> None:
         _refused(served)
         other = {"X-Forwarded-For": "203.0.113.7"}  # which is what anyone may say
         assert httpx.post(served.url + "/run_code", json=ENDLESS, headers=other, trust_env=False).status_code == 429
-        served.terminate()
+        served.end()
 
 
 def test_a_client_that_goes_away_stops_its_program(start) -> None:
@@ -84,49 +84,12 @@ def test_a_client_that_goes_away_leaves_the_queue(start) -> None:
             httpx.post(served.url + "/run_code", json=ENDLESS, timeout=1, trust_env=False)
         _until(served, "queued", 0)
         assert _gauge(served, "running") == 1
-        served.terminate()
+        served.end()
 
 
 def test_connections_without_a_request_are_closed() -> None:
-    """On a server whose patience is short."""
-    import threading
-
-    from starlette.applications import Starlette
-    from starlette.responses import Response
-    from starlette.routing import Route
-    from uvicorn import Config, Server
-
-    from toolenvs.serve import run
-
-    async def slow(_: object) -> Response:
-        await asyncio.sleep(1.5)
-        return Response("done")
-
-    listener = run.bind("127.0.0.1", 0)
-    port = listener.getsockname()[1]
-    application = Starlette(routes=[Route("/", slow)])
-    server = Server(Config(application, http=run._protocol(0.3), ws="none", log_level="error"))
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
-    thread.start()
-    try:
-        for opening in (b"", b"GET / HTTP/1.1\r\nX: "):
-            with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
-                connection.sendall(opening)
-                assert connection.recv(100) == b""
-        with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
-            for _ in range(2):  # a request that takes longer than the patience is no idle connection
-                connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-                received = b""
-                while not received.endswith(b"done"):
-                    data = connection.recv(1000)
-                    assert data
-                    received += data
-            connection.sendall(b"GET / HTTP/1.1\r\nX: ")
-            assert connection.recv(100) == b""
-    finally:
-        server.should_exit = True
-        thread.join()
-        listener.close()
+    """On the protocol itself, with short limits."""
+    check_patience(run._protocol(0.3), (b"", b"GET / HTTP/1.1\r\nX: "))
 
 
 def test_a_token_is_asked_for(start) -> None:
@@ -157,9 +120,9 @@ def test_sigterm_ends_what_runs(start) -> None:
         ]
         _until(served, "running", 2)
         children |= _descendants(served.process.pid)
-        assert served.terminate() == 0
-        for run in runs:
-            run.result()
+        assert served.end() == 0
+        for one in runs:
+            one.result()
         assert children
         assert not [pid for pid in children if _lives(pid)]
         with pytest.raises(httpx.ConnectError):

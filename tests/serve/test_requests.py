@@ -1,14 +1,14 @@
 """Whatever bytes come, the answer is a status that fits and a message that helps, and the server lives on."""
 
-import contextlib
 import json
 import socket
-from collections.abc import Iterator
 
 import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from tests.serve.serving import connected, received, send
 
 CODE = {"code": "print(1)", "language": "python"}
 HEAD = b"POST /run_code HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -129,15 +129,11 @@ def test_ping_and_health(served) -> None:
 
 
 def test_metrics_count_what_happened(served) -> None:
-    def read() -> dict[str, float]:
-        lines = served.get("/metrics").text.splitlines()
-        return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if line[0] != "#"}
-
-    before = read()
+    before = served.metrics()
     served.run("print(1)")
     served.run("1 / 0")
     served.post("/run_code", {})
-    after = read()
+    after = served.metrics()
     grown = {name: after[name] - before.get(name, 0) for name in after if after[name] != before.get(name, 0)}
     assert grown['toolenvs_sandbox_runs_total{status="ok"}'] == 1
     assert grown['toolenvs_sandbox_runs_total{status="error"}'] == 1
@@ -145,20 +141,6 @@ def test_metrics_count_what_happened(served) -> None:
     assert grown['toolenvs_sandbox_requests_total{code="422",path="/run_code"}'] == 1
     assert grown["toolenvs_sandbox_run_seconds_count"] == 2
     assert after['toolenvs_sandbox_run_seconds_bucket{le="+Inf"}'] == after["toolenvs_sandbox_run_seconds_count"]
-
-
-@contextlib.contextmanager
-def _raw(port: int) -> Iterator[socket.socket]:
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
-        yield connection
-
-
-def _all(connection: socket.socket) -> bytes:
-    received = b""
-    with contextlib.suppress(ConnectionError):
-        while data := connection.recv(65536):
-            received += data
-    return received
 
 
 def test_too_large_bodies_are_not_read(start) -> None:
@@ -169,15 +151,13 @@ def test_too_large_bodies_are_not_read(start) -> None:
             "the program is longer than the 1000 characte",
         )
         assert served.post("/run_code", {**CODE, "code": "#" * (1 << 20)}).status_code == 413
-        with _raw(served.port) as connection:  # announced, never sent
+        with connected(served.port) as connection:  # announced, never sent
             connection.sendall(HEAD + b"Content-Length: 99999999999\r\n\r\n")
-            assert _all(connection).startswith(b"HTTP/1.1 413")
-        with _raw(served.port) as connection:  # not announced, sent in chunks without end
+            assert received(connection).startswith(b"HTTP/1.1 413")
+        with connected(served.port) as connection:  # not announced, sent in chunks without end
             connection.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
-            with contextlib.suppress(ConnectionError):
-                for _ in range(40):
-                    connection.sendall(b"10000\r\n" + b" " * 65536 + b"\r\n")
-            assert _all(connection)[:12] in (b"HTTP/1.1 413", b"")  # b"": reset by what was still on its way
+            send(connection, b"10000\r\n" + b" " * 65536 + b"\r\n", 40)
+            assert received(connection)[:12] in (b"HTTP/1.1 413", b"")  # b"": reset by what was still on its way
         assert served.run("print(1)")["status"] == "Success"
 
 
@@ -189,10 +169,10 @@ def test_bytes_that_are_no_http(served, noise: bytes, headed: bool) -> None:
         if headed
         else b""
     )
-    with _raw(served.port) as connection:
+    with connected(served.port) as connection:
         connection.sendall(head + noise + b"\r\n\r\n")
         connection.shutdown(socket.SHUT_WR)
-        answer = _all(connection)
+        answer = received(connection)
     assert not answer or answer.startswith(b"HTTP/1.1 4"), answer
     assert served.process.poll() is None
 

@@ -1,15 +1,15 @@
 """Whatever bytes come, the answer is a status that fits and a message that helps, and the server lives on."""
 
-import contextlib
 import json
 import socket
-from collections.abc import Iterator
 
 import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.serve.serving import check_patience, connected, received, send
+from toolenvs.serve import quick
 from toolenvs.serve.quick import MAX_OVERHEAD_BYTES
 
 GOOD = {"queries": ["novel"], "topk": 1, "return_scores": True}
@@ -134,34 +134,14 @@ def test_metrics_count_what_happened(served) -> None:
     assert after["toolenvs_search_queued"] == 0
 
 
-@contextlib.contextmanager
-def _raw(port: int) -> Iterator[socket.socket]:
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
-        yield connection
-
-
-def _all(connection: socket.socket) -> bytes:
-    received = b""
-    with contextlib.suppress(ConnectionError):
-        while data := connection.recv(65536):
-            received += data
-    return received
-
-
-def _send(connection: socket.socket, data: bytes, times: int = 1) -> None:
-    with contextlib.suppress(ConnectionError):
-        for _ in range(times):
-            connection.sendall(data)
-
-
 @settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=200), st.booleans())
 def test_bytes_that_are_no_http(served, noise: bytes, headed: bool) -> None:
     head = HEAD + b"Connection: close\r\n" if headed else b""
-    with _raw(served.port) as connection:
+    with connected(served.port) as connection:
         connection.sendall(head + noise + b"\r\n\r\n")
         connection.shutdown(socket.SHUT_WR)
-        answer = _all(connection)
+        answer = received(connection)
     assert not answer or answer.startswith(b"HTTP/1.1 4"), answer
     assert served.process.poll() is None
 
@@ -169,13 +149,13 @@ def test_bytes_that_are_no_http(served, noise: bytes, headed: bool) -> None:
 def test_too_much_of_anything_is_not_read(start) -> None:
     with start("--max-body-mb", "1") as served:
         assert served.post("/retrieve", {"queries": ["x" * (1 << 20)]}).status_code == 413
-        with _raw(served.port) as connection:  # announced, never sent
+        with connected(served.port) as connection:  # announced, never sent
             connection.sendall(HEAD + b"Content-Length: 99999999999\r\n\r\n")
-            assert _all(connection).startswith(b"HTTP/1.1 413")
-        with _raw(served.port) as connection:  # not announced, sent in chunks without end
-            _send(connection, HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
-            _send(connection, b"10000\r\n" + b" " * 65536 + b"\r\n", 40)
-            assert _all(connection)[:12] in (b"HTTP/1.1 413", b"")  # b"": reset by what was still on its way
+            assert received(connection).startswith(b"HTTP/1.1 413")
+        with connected(served.port) as connection:  # not announced, sent in chunks without end
+            send(connection, HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+            send(connection, b"10000\r\n" + b" " * 65536 + b"\r\n", 40)
+            assert received(connection)[:12] in (b"HTTP/1.1 413", b"")  # b"": reset by what was still on its way
         for opening, more in (
             (b"POST /", b"x" * 1000),  # a path without end
             (HEAD + b"X: ", b"x" * 1000),  # a header without end
@@ -183,10 +163,10 @@ def test_too_much_of_anything_is_not_read(start) -> None:
             (HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"X: " + b"x" * 1000 + b"\r\n"),  # trailers
             (HEAD + b"Transfer-Encoding: chunked\r\n\r\n1", b";x=" + b"x" * 1000),  # what a chunk says of itself
         ):
-            with _raw(served.port) as connection:
-                _send(connection, opening)
-                _send(connection, more, 16 * MAX_OVERHEAD_BYTES // 1000)
-                answer = _all(connection)
+            with connected(served.port) as connection:
+                send(connection, opening)
+                send(connection, more, 16 * MAX_OVERHEAD_BYTES // 1000)
+                answer = received(connection)
                 assert not answer or answer.startswith(b"HTTP/1.1 4"), answer
         assert served.post("/retrieve", GOOD).status_code == 200
 
@@ -196,54 +176,15 @@ def test_requests_may_follow_without_waiting(served) -> None:
     body = json.dumps(GOOD).encode()
     one = HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body
     last = one.replace(b"Host: x\r\n", b"Host: x\r\nConnection: close\r\n")
-    with _raw(served.port) as connection:
+    with connected(served.port) as connection:
         connection.sendall(one * 20 + last)
-        answers = _all(connection)
+        answers = received(connection)
     assert answers.count(b"HTTP/1.1 200 OK") == answers.count(b'{"result": [[') == 21
 
 
 def test_a_connection_that_asks_nothing_is_closed() -> None:
     """On the protocol itself, with short limits."""
-    import asyncio
-    import threading
-
-    from starlette.applications import Starlette
-    from starlette.responses import Response
-    from starlette.routing import Route
-    from uvicorn import Config, Server
-
-    from toolenvs.serve import quick, run
-
-    async def slow(_: object) -> Response:
-        await asyncio.sleep(1.5)
-        return Response("done")
-
-    listener = run.bind("127.0.0.1", 0)
-    port = listener.getsockname()[1]
-    server = Server(
-        Config(Starlette(routes=[Route("/", slow)]), http=quick.protocol(0.3), ws="none", log_level="error")
-    )
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
-    thread.start()
-    try:
-        for opening in (b"", b"\r\n", b"GET / HTTP/1.1\r\nX: "):
-            with _raw(port) as connection:
-                _send(connection, opening)
-                assert _all(connection) == b""
-        with _raw(port) as connection:
-            for _ in range(2):  # a request that takes longer than the patience is no idle connection
-                connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-                received = b""
-                while not received.endswith(b"done"):
-                    data = connection.recv(1000)
-                    assert data
-                    received += data
-            connection.sendall(b"GET / HTTP/1.1\r\nX: ")
-            assert _all(connection) == b""
-    finally:
-        server.should_exit = True
-        thread.join()
-        listener.close()
+    check_patience(quick.protocol(0.3), (b"", b"\r\n", b"GET / HTTP/1.1\r\nX: "))
 
 
 def test_a_token_is_asked_for(start, local) -> None:
