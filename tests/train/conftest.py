@@ -23,14 +23,27 @@ def tokenizer():
 
 
 @pytest.fixture
-def model(tokenizer):
-    """An untrained tiny policy; its weights are made larger, so that its distributions are far from uniform."""
-    network = build_model(tokenizer, seed=0)
+def one_thread():
+    """Of a small model: a second thread waits more than it works."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def peaked(network):
+    """Larger weights, so that distributions are far from uniform and an error of the weights shows."""
     with torch.no_grad():
         for parameter in network.parameters():
             if parameter.ndim == 2:
                 parameter.mul_(4)
     return network
+
+
+@pytest.fixture
+def model(tokenizer):
+    """An untrained tiny policy with peaked distributions."""
+    return peaked(build_model(tokenizer, seed=0))
 
 
 @pytest.fixture(scope="session")

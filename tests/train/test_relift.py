@@ -14,14 +14,7 @@ from toolenvs.train.imitation import train_step
 from toolenvs.train.relift import Options, Relift
 from toolenvs.transcript import Author
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """At this size a second thread waits more than it works."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def episode(task, success, ending="answer"):

@@ -10,6 +10,7 @@ from toolenvs.errors import SandboxError
 from toolenvs.rewards.judges import maths
 from toolenvs.rewards.verdict import Reason, Verdict
 from toolenvs.sandbox.result import Result
+from toolenvs.train.metrics import MetricsWriter, read_metrics, without_times
 from toolenvs.train.policy import save_policy
 from toolenvs.train.tiny.model import build_model
 
@@ -75,3 +76,54 @@ def small():
         "tasks.size": 50,
     }
     return {"env": env, "test_env": {"tasks.split": "test"}, "test_tasks": 4, "max_turn_tokens": 8}
+
+
+@pytest.fixture
+def training(script, policy, small, calculator, lenient_judge, tmp_path):
+    """`training("grpo", **settings)`: a `run(name, **changes)` that trains with this script and gives the folder."""
+
+    def of(name, **settings):
+        module = script(name)
+
+        def run(folder, **changes):
+            given = {"output": str(tmp_path / folder), "model": policy, **small, **settings, **changes}
+            module.main(module.Args(**given))
+            return tmp_path / folder
+
+        run.module = module
+        return run
+
+    return of
+
+
+@pytest.fixture
+def resumed(monkeypatch):
+    """`resumed(run, **settings)`: a run that nobody interrupts, and one that is interrupted after its third step and
+    resumed: their numbers and their weights are the same.
+    """
+    write = MetricsWriter.write
+
+    def interrupted(self, step, line):
+        write(self, step, line)
+        if step == 3:
+            raise KeyboardInterrupt
+
+    def both(run, **settings):
+        whole = run("whole", **settings)
+        with monkeypatch.context() as patch:
+            patch.setattr(MetricsWriter, "write", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                run("cut", **settings)
+        cut = run("cut", resume=True, **settings)
+        same_run(whole, cut)
+        return whole, cut
+
+    return both
+
+
+def same_run(one, other):
+    """That two runs have the same numbers, but for times, and the same weights."""
+    some, others = (list(map(without_times, read_metrics(folder))) for folder in (one, other))
+    assert some == others
+    weights, others = ((folder / "model/model.safetensors").read_bytes() for folder in (one, other))
+    assert weights == others

@@ -1,9 +1,8 @@
 """Three steps of GRPO with each way to choose tasks, to replay episodes and to imitate what none of them solves."""
 
 import pytest
-import torch
 
-from toolenvs.train.metrics import MetricsWriter, read_metrics, without_times
+from toolenvs.train.metrics import read_metrics
 from toolenvs.train.policy import load_policy
 from toolenvs.train.replay import names
 
@@ -22,27 +21,13 @@ ALL = {
 }
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """At this size a second thread waits more than it works."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture
-def run(script, policy, small, calculator, lenient_judge, tmp_path):
+def run(training, small):
     """`run(name, **changes)`: train on few tasks, and give the folder."""
-    grpo = script("grpo")
-    few = {**small, "env": {**small["env"], "tasks.size": 6}, "test_tasks": 2}
-
-    def train(name, **changes):
-        folder = tmp_path / name
-        grpo.main(grpo.Args(**{"output": str(folder), "model": policy, **SETTINGS, **few, **changes}))
-        return folder
-
-    return train
+    return training("grpo", **SETTINGS, env=small["env"] | {"tasks.size": 6}, test_tasks=2)
 
 
 @pytest.mark.parametrize(
@@ -87,30 +72,15 @@ def test_without_a_group_to_compare_the_hardest_tasks_are_learned_all_the_same(r
     assert any((value != after[name]).any() for name, value in before.items())
 
 
-def test_a_resumed_run_with_all_of_it_gives_the_same_numbers(run, monkeypatch):
-    whole = run("whole", **ALL)
-    write = MetricsWriter.write
-
-    def interrupted(self, step, line):
-        write(self, step, line)
-        if step == 3:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(MetricsWriter, "write", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        run("cut", **ALL)
-    monkeypatch.setattr(MetricsWriter, "write", write)
-    cut = run("cut", resume=True, **ALL)
-    lines = list(map(without_times, read_metrics(whole)))
-    assert list(map(without_times, read_metrics(cut))) == lines
-    assert (cut / "model/model.safetensors").read_bytes() == (whole / "model/model.safetensors").read_bytes()
+def test_a_resumed_run_with_all_of_it_gives_the_same_numbers(run, resumed):
+    whole, _ = resumed(run, **ALL)
+    lines = read_metrics(whole)
     assert sum(line.get("replayed", 0) for line in lines) > 0
     assert any("imitation_loss" in line for line in lines)
 
 
 @pytest.mark.heavy
-def test_ppo_replays_and_imitates_too(script, policy, small, calculator, lenient_judge, tmp_path):
-    ppo = script("ppo")
+def test_ppo_replays_and_imitates_too(training, small):
     choice = {
         "samples": 1,
         "prompts": 8,
@@ -121,8 +91,7 @@ def test_ppo_replays_and_imitates_too(script, policy, small, calculator, lenient
         "relift": True,
         "relift_options": {"size": 1, "lr": 1e-3},
     }
-    ppo.main(ppo.Args(**{"output": str(tmp_path / "run"), "model": policy, **SETTINGS, **small, **choice}))
-    lines = read_metrics(tmp_path / "run")[1:]
+    lines = read_metrics(training("ppo", **SETTINGS)("run", **choice))[1:]
     assert all(line["value_gradient_norm"] > 0 for line in lines)
     assert sum(line["replayed"] for line in lines) > 0
     assert any("imitation_loss" in line for line in lines)

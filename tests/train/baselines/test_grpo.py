@@ -24,17 +24,9 @@ SETTINGS = {
 
 
 @pytest.fixture
-def run(script, policy, small, calculator, lenient_judge, tmp_path):
+def run(training):
     """`run(name, **changes)`: train, and give the folder."""
-    grpo = script("grpo")
-
-    def train(name, **changes):
-        folder = tmp_path / name
-        grpo.main(grpo.Args(**{"output": str(folder), "model": policy, **SETTINGS, **small, **changes}))
-        return folder
-
-    train.module = grpo
-    return train
+    return training("grpo", **SETTINGS)
 
 
 def test_a_run_writes_metrics_trajectories_checkpoints_a_curve_and_a_model(run):
@@ -55,22 +47,8 @@ def test_a_run_writes_metrics_trajectories_checkpoints_a_curve_and_a_model(run):
     assert (folder / "model/model.safetensors").exists()
 
 
-def test_a_resumed_run_gives_the_same_numbers(run, monkeypatch):
-    whole = run("whole")
-    write = MetricsWriter.write
-
-    def interrupted(self, step, line):
-        write(self, step, line)
-        if step == 3:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(MetricsWriter, "write", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        run("cut")
-    monkeypatch.setattr(MetricsWriter, "write", write)
-    cut = run("cut", resume=True)
-    assert list(map(without_times, read_metrics(cut))) == list(map(without_times, read_metrics(whole)))
-    assert (cut / "model/model.safetensors").read_bytes() == (whole / "model/model.safetensors").read_bytes()
+def test_a_resumed_run_gives_the_same_numbers(run, resumed):
+    resumed(run)
 
 
 def test_a_run_that_never_reached_a_checkpoint_begins_again(run):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from toolenvs.errors import ConfigError
-from toolenvs.train.metrics import MetricsWriter, read_metrics, without_times
+from toolenvs.train.metrics import read_metrics, without_times
 from toolenvs.train.optim import Optimizers
 from toolenvs.train.policy import load_policy
 
@@ -22,16 +22,9 @@ SETTINGS = {
 
 
 @pytest.fixture
-def run(script, policy, small, calculator, lenient_judge, tmp_path):
+def run(training):
     """`run(name, **changes)`: train, and give the folder."""
-    ppo = script("ppo")
-
-    def train(name, **changes):
-        folder = tmp_path / name
-        ppo.main(ppo.Args(**{"output": str(folder), "model": policy, **SETTINGS, **small, **changes}))
-        return folder
-
-    return train
+    return training("ppo", **SETTINGS)
 
 
 def weights(folder):
@@ -72,23 +65,9 @@ def test_the_critic_learns_until_the_last_of_its_own_updates(run, monkeypatch):
     assert critic == pytest.approx([3e-3 * (1 - update / 8) for update in range(8)])
 
 
-def test_a_resumed_run_gives_the_same_numbers(run, monkeypatch):
+def test_a_resumed_run_gives_the_same_numbers(run, resumed):
     settings = {"policy_loss": "ppo_ewma", "critic_warmup_steps": 1}
-    whole = run("whole", **settings)
-    write = MetricsWriter.write
-
-    def interrupted(self, step, line):
-        write(self, step, line)
-        if step == 3:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(MetricsWriter, "write", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        run("cut", **settings)
-    monkeypatch.setattr(MetricsWriter, "write", write)
-    cut = run("cut", resume=True, **settings)
-    assert list(map(without_times, read_metrics(cut))) == list(map(without_times, read_metrics(whole)))
-    assert (cut / "model/model.safetensors").read_bytes() == (whole / "model/model.safetensors").read_bytes()
+    resumed(run, **settings)
     with pytest.raises(ConfigError, match="run and checkpoint differ in proximal"):
         run("cut", resume=True, **{**settings, "policy_loss": "clip"})
 

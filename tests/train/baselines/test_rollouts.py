@@ -5,7 +5,7 @@ import pytest
 from toolenvs.errors import ConfigError
 from toolenvs.rollout import read_trajectories
 from toolenvs.tokens import Mask
-from toolenvs.train.metrics import MetricsWriter, read_metrics, without_times
+from toolenvs.train.metrics import read_metrics
 
 SETTINGS = {
     "steps": 2,
@@ -21,18 +21,9 @@ HINTS = {"template": "{question}\n{hint}\n", "least_chars": 1}
 
 
 @pytest.fixture
-def run(script, policy, small, calculator, lenient_judge, tmp_path):
+def run(training, small):
     """`run(name, **changes)`: train on three tasks, and give the folder."""
-    grpo = script("grpo")
-
-    def train(name, **changes):
-        folder = tmp_path / name
-        env = small["env"] | {"tasks.size": 3}
-        given = {"output": str(folder), "model": policy, **SETTINGS, **small, "env": env, **changes}
-        grpo.main(grpo.Args(**given))
-        return folder
-
-    return train
+    return training("grpo", **SETTINGS, env=small["env"] | {"tasks.size": 3})
 
 
 def steps_of(folder):
@@ -57,29 +48,15 @@ def test_trees(run, estimator):
     assert bool(shared) == any(line["shared_tokens"] > 0 for line in steps_of(folder))
 
 
-def test_drafts_save_tokens_and_a_resumed_run_gives_the_same_numbers(run, monkeypatch):
+def test_drafts_save_tokens_and_a_resumed_run_gives_the_same_numbers(run, resumed):
     settings = {"rollout": "spec_rl", "steps": 3, "checkpoint_every": 2, "filter": "every"}
-    whole = run("whole", **settings)
+    whole, _ = resumed(run, **settings)
     first, *later = steps_of(whole)
     assert first["drafted"] == first["reused_tokens"] == 0
     for line in later:
         assert line["drafted"] == 1
         assert 0 < line["reused_share"] <= 1
         assert line["gradient_norm"] > 0
-    write = MetricsWriter.write
-
-    def interrupted(self, step, line):
-        write(self, step, line)
-        if step == 3:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(MetricsWriter, "write", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        run("cut", **settings)
-    monkeypatch.setattr(MetricsWriter, "write", write)
-    cut = run("cut", **settings, resume=True)
-    assert list(map(without_times, read_metrics(cut))) == list(map(without_times, read_metrics(whole)))
-    assert (cut / "model/model.safetensors").read_bytes() == (whole / "model/model.safetensors").read_bytes()
 
 
 def test_questa(run):

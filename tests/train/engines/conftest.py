@@ -6,6 +6,7 @@ import threading
 import pytest
 import torch
 
+from tests.train.conftest import peaked
 from toolenvs.agents.engine import GenerateRequest
 from toolenvs.serve import run
 from toolenvs.serve.engine import build
@@ -14,20 +15,11 @@ from toolenvs.train.tiny.model import build_model
 from toolenvs.train.tiny.tokenizer import build_tokenizer
 
 
-def _peaked(network):
-    """Larger weights, so that distributions are far from uniform and an error of the weights shows."""
-    with torch.no_grad():
-        for parameter in network.parameters():
-            if parameter.ndim == 2:
-                parameter.mul_(4)
-    return network
-
-
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     """A folder with an untrained tiny policy."""
     tokenizer = build_tokenizer()
-    return str(save_policy(tmp_path_factory.mktemp("policy"), _peaked(build_model(tokenizer, seed=0)), tokenizer))
+    return str(save_policy(tmp_path_factory.mktemp("policy"), peaked(build_model(tokenizer, seed=0)), tokenizer))
 
 
 @pytest.fixture
