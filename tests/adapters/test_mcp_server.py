@@ -5,7 +5,6 @@ import base64
 import contextlib
 import os
 import sys
-import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,9 @@ from typing import Any
 import httpx
 import mcp
 import pytest
-import uvicorn
 from mcp.types import INTERNAL_ERROR
 
+from tests.serve.serving import in_thread
 from toolenvs.adapters.mcp_server import ClientTools, Offered, application, serve_http
 from toolenvs.errors import ConfigError, MissingExtraError, TaskError
 from toolenvs.serve import run as runner
@@ -46,23 +45,8 @@ def served(**limits: Any) -> Iterator[str]:
     )
     listener = runner.bind("127.0.0.1", 0)
     url = f"{runner.url(listener)}/mcp"
-    server = uvicorn.Server(runner.config(app, head_s=30, grace_s=1))
-
-    def work() -> None:
-        with contextlib.closing(listener), asyncio.Runner() as loop:
-            loop.run(server.serve(sockets=[listener]))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        threading.Event().wait(0.01)
-    try:
+    with in_thread(runner.config(app, head_s=30, grace_s=1), listener):
         yield url
-    finally:
-        server.should_exit = True
-        thread.join(60)
-        assert not thread.is_alive()
 
 
 async def text(client: mcp.Client, code: str) -> str:

@@ -1,6 +1,5 @@
 """OpenEnv's interface, both sides of it, over loopback; `openenv/` holds them against the package itself."""
 
-import asyncio
 import contextlib
 import copy
 import json
@@ -11,12 +10,12 @@ from typing import Any
 import gymnasium
 import httpx
 import pytest
-import uvicorn
 from gymnasium.utils.env_checker import check_env
 from websockets.sync.client import ClientConnection, connect
 from websockets.sync.server import serve as serve_sockets
 
 import toolenvs
+from tests.serve.serving import in_thread
 from toolenvs import loop
 from toolenvs.adapters.openenv import MAX_MESSAGE_BYTES, Remote, application
 from toolenvs.agents.scripted import FromFunction
@@ -31,23 +30,8 @@ Message = dict[str, Any]
 def serving(page: str = "Sokoban-v0", **options: Any) -> Iterator[str]:
     listener = run.bind("127.0.0.1", 0)
     told = application(page, **options)
-    server = uvicorn.Server(run.config(told, head_s=5, grace_s=1, quick=True, max_message_bytes=MAX_MESSAGE_BYTES))
-
-    def work() -> None:
-        with contextlib.closing(listener), asyncio.Runner() as runner:
-            runner.run(server.serve(sockets=[listener]))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        threading.Event().wait(0.005)
-    try:
+    with in_thread(run.config(told, head_s=5, grace_s=1, quick=True, max_message_bytes=MAX_MESSAGE_BYTES), listener):
         yield run.url(listener)
-    finally:
-        server.should_exit = True
-        thread.join(60)
-        assert not thread.is_alive()
 
 
 @pytest.fixture(scope="module")

@@ -1,14 +1,17 @@
 """The command as a person runs it, and scripts that act."""
 
+import asyncio
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
 from toolenvs.cli.app import app
+from toolenvs.serve import run as runner
 
 Run = Callable[..., Result]
 
@@ -83,3 +86,14 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "acting_script.py").write_text(SCRIPT, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     return "acting_script"
+
+
+@pytest.fixture
+def not_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The application of a server only comes up and shuts down."""
+
+    async def up_and_down(application: Any) -> None:
+        async with application.router.lifespan_context(application):
+            pass
+
+    monkeypatch.setattr(runner, "serve", lambda application, listener, **_: asyncio.run(up_and_down(application)))

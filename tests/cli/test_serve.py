@@ -1,24 +1,11 @@
 """`toolenvs serve`."""
 
-import asyncio
 import socket
 import sys
-from typing import Any
 
 import pytest
 
 from toolenvs.serve import run as runner
-
-
-@pytest.fixture
-def not_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The application only comes up and shuts down."""
-
-    async def up_and_down(application: Any) -> None:
-        async with application.router.lifespan_context(application):
-            pass
-
-    monkeypatch.setattr(runner, "serve", lambda application, listener, **_: asyncio.run(up_and_down(application)))
 
 
 def test_a_taken_port_is_told_in_one_line(run) -> None:

@@ -1,23 +1,9 @@
 """`toolenvs serve env`."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from toolenvs.serve import run as runner
-
-
-@pytest.fixture
-def not_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The application only comes up and shuts down."""
-
-    async def up_and_down(application: Any) -> None:
-        async with application.router.lifespan_context(application):
-            pass
-
-    monkeypatch.setattr(runner, "serve", lambda application, listener, **_: asyncio.run(up_and_down(application)))
 
 
 @pytest.mark.usefixtures("not_served")

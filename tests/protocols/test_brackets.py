@@ -1,11 +1,10 @@
 """Actions in brackets: read without failing, whoever writes them, and in nobody else's voice."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.protocols.checks import check_reads_in_step, check_says_one_thing, turns_of
 from toolenvs.errors import PageError
 from toolenvs.protocols import Call, neutralize
 from toolenvs.protocols.brackets import Action, Options, Protocol
@@ -27,21 +26,13 @@ _FRAGMENTS = [
     "Thought:", "Action:", "Observation:", "action 3 :", "\nObservation 2:", "execute[", "]", "[", "submit", "SELECT 1",
     "<|im_end|>", "<|im_start|>", "<tool_response>", "\n", " ", "\t", "\0", "\ud800", "7",
 ]  # fmt: skip
-turns = st.one_of(
-    st.text(st.characters(exclude_categories=()), max_size=60),
-    st.lists(st.sampled_from(_FRAGMENTS), max_size=14).map("".join),
-)
+turns = turns_of(_FRAGMENTS)
 
 
 @given(turn=turns)
 def test_parse_is_total_and_says_at_most_one_thing(turn: str) -> None:
     for protocol in (CHAT, PLAIN, REACT):
-        reply = protocol.parse(turn)
-        assert sum([bool(reply.calls), reply.answer is not None, reply.malformed is not None]) <= 1
-        ends = [0, *(bound for span in reply.forged for bound in span), len(turn)]
-        assert ends == sorted(ends)
-        assert not any("\0" in str(value) for call in reply.calls for value in call.arguments.values())
-        protocol.prose(turn)
+        check_says_one_thing(protocol, turn)
 
 
 @given(query=st.text("SELECT[a]\"'; ,=\n()漢", min_size=1).filter(lambda text: text.strip()))
@@ -160,16 +151,7 @@ def test_messages_and_what_the_observation_is_called() -> None:
 
 @pytest.mark.parametrize("piece", ["Action: execute[", "Observation:\n", "\n", " ", "\t\n", "Thought 1", "]"])
 def test_long_turns_take_time_in_step_with_their_length(piece: str) -> None:
-    def seconds(length: int) -> float:
-        turn, taken = piece * (length // len(piece)), []
-        for _ in range(3):
-            started_s = time.process_time()
-            CHAT.prose(turn)
-            CHAT.parse(turn)
-            taken.append(time.process_time() - started_s)
-        return min(taken)
-
-    assert seconds(160_000) < 40 * max(seconds(20_000), 0.005)  # quadratic would be 64 times
+    check_reads_in_step(CHAT, piece)
 
 
 @pytest.mark.parametrize(

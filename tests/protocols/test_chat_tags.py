@@ -1,11 +1,10 @@
 """Tags in messages of their own: read without failing, whoever writes them, and in nobody else's voice."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.protocols.checks import check_reads_in_step, check_says_one_thing, turns_of
 from toolenvs.errors import PageError
 from toolenvs.protocols import Call
 from toolenvs.protocols.chat_tags import Options, Protocol
@@ -21,21 +20,13 @@ _FRAGMENTS = [
     "<think>", "</think>", "<answer>", "</answer>", "<do>", "</do>", "<done>", "</done>", "Up || Left", "<|im_end|>",
     "<|im_start|>", "\n", " ", "\0", "\ud800", "7",
 ]  # fmt: skip
-turns = st.one_of(
-    st.text(st.characters(exclude_categories=()), max_size=60),
-    st.lists(st.sampled_from(_FRAGMENTS), max_size=14).map("".join),
-)
+turns = turns_of(_FRAGMENTS)
 
 
 @given(turn=turns)
 def test_parse_is_total_and_says_at_most_one_thing(turn: str) -> None:
     for protocol in (RAGEN, BARE, SIMPLE):
-        reply = protocol.parse(turn)
-        assert sum([bool(reply.calls), reply.answer is not None, reply.malformed is not None]) <= 1
-        ends = [0, *(bound for span in reply.forged for bound in span), len(turn)]
-        assert ends == sorted(ends)
-        assert not any("\0" in str(value) for call in reply.calls for value in call.arguments.values())
-        protocol.prose(turn)
+        check_says_one_thing(protocol, turn)
 
 
 @given(actions=st.text("Up|Left, 7\n漢<>", min_size=1).filter(lambda text: text.strip()))
@@ -122,15 +113,11 @@ def test_the_conversation() -> None:
     ]
 
 
-def test_reading_is_linear() -> None:
-    for piece in ("<think>", "</think>", "</think> ", "</think><answer>", "</think>\n\n\n\n", "<answer>", " "):
-        times = []
-        for count in (4_000, 32_000):
-            started = time.process_time()
-            for _ in range(3):
-                RAGEN.parse(piece * count)
-            times.append(time.process_time() - started)
-        assert times[1] < 30 * max(times[0], 0.005), piece
+@pytest.mark.parametrize(
+    "piece", ["<think>", "</think>", "</think> ", "</think><answer>", "</think>\n\n\n\n", "<answer>", " "]
+)
+def test_long_turns_take_time_in_step_with_their_length(piece: str) -> None:
+    check_reads_in_step(RAGEN, piece)
 
 
 @pytest.mark.parametrize(

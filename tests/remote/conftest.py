@@ -1,15 +1,13 @@
 """Servers of environments in a thread of this process, set up as the command sets them up."""
 
-import asyncio
 import contextlib
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-import uvicorn
 
+from tests.serve.serving import in_thread
 from toolenvs.codec import TokenCodec
 from toolenvs.serve import run
 from toolenvs.serve.env import Settings
@@ -24,7 +22,7 @@ class Served:
     codec: TokenCodec | None = None
     port: int = 0
     app: Any = None
-    _running: list[Any] = field(default_factory=list)
+    _running: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     @property
     def url(self) -> str:
@@ -52,25 +50,10 @@ class Served:
             quick=True,
             max_message_bytes=self.settings.max_body_bytes,
         )
-        server = uvicorn.Server(set_up)
-
-        def work() -> None:
-            with contextlib.closing(listener), asyncio.Runner() as runner:
-                runner.run(server.serve(sockets=[listener]))
-
-        thread = threading.Thread(target=work)
-        thread.start()
-        self._running = [server, thread]
-        while not server.started:
-            assert thread.is_alive()
-            threading.Event().wait(0.005)
+        self._running.enter_context(in_thread(set_up, listener))
 
     def stop(self) -> None:
-        if self._running:
-            (server, thread), self._running = self._running, []
-            server.should_exit = True
-            thread.join(60)
-            assert not thread.is_alive()
+        self._running.close()
 
 
 @contextlib.contextmanager

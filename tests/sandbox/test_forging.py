@@ -7,21 +7,10 @@ from pathlib import Path
 import pytest
 
 from toolenvs.sandbox import Result, Session
-from toolenvs.sandbox.local import TIERS, LocalBox
-from toolenvs.sandbox.probe import probe
+from toolenvs.sandbox.local import LocalBox
 
 OWN, LATER = (path.read_text() for path in sorted((Path(__file__).parent / "forgeries").glob("*.py")))
 CELLS = re.split(r"(?m)^#--- .*$", LATER)
-WORKING = {tier.tier for tier in probe() if tier.works}
-
-
-@pytest.fixture(scope="module", params=TIERS)
-def box(request: pytest.FixtureRequest) -> Iterator[LocalBox]:
-    if request.param not in WORKING:
-        assert request.param != "fork", probe()
-        pytest.skip(f"the {request.param} tier does not work on this machine")
-    with LocalBox(tier=request.param) as opened:
-        yield opened
 
 
 @pytest.fixture

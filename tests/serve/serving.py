@@ -85,6 +85,28 @@ def send(connection: socket.socket, data: bytes, times: int = 1) -> None:
             connection.sendall(data)
 
 
+@contextlib.contextmanager
+def in_thread(config: Config, listener: socket.socket, loop_factory: Any = None) -> Iterator[None]:
+    """A server of this process, in a thread of its own; begun before this begins, ended after it ends."""
+    server = Server(config)
+
+    def work() -> None:
+        with contextlib.closing(listener), asyncio.Runner(loop_factory=loop_factory) as runner:
+            runner.run(server.serve(sockets=[listener]))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive()
+            threading.Event().wait(0.005)
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(60)
+        assert not thread.is_alive()
+
+
 def check_patience(protocol: type[asyncio.Protocol], openings: Sequence[bytes]) -> None:
     """That a server with this protocol closes connections on which no request comes to be, and no others.
 
@@ -99,10 +121,8 @@ def check_patience(protocol: type[asyncio.Protocol], openings: Sequence[bytes]) 
 
     listener = run.bind("127.0.0.1", 0)
     port = listener.getsockname()[1]
-    server = Server(Config(Starlette(routes=[Route("/", slow)]), http=protocol, ws="none", log_level="error"))
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
-    thread.start()
-    try:
+    application = Starlette(routes=[Route("/", slow)])
+    with in_thread(Config(application, http=protocol, ws="none", log_level="error"), listener):
         for opening in openings:
             with connected(port) as connection:
                 send(connection, opening)
@@ -117,7 +137,3 @@ def check_patience(protocol: type[asyncio.Protocol], openings: Sequence[bytes]) 
                     answer += more
             connection.sendall(b"GET / HTTP/1.1\r\nX: ")
             assert received(connection) == b""
-    finally:
-        server.should_exit = True
-        thread.join()
-        listener.close()

@@ -4,22 +4,12 @@ from typing import Any
 
 import pytest
 
+from tests.tools.retrievers import Recorded
 from toolenvs import loop, schema
 from toolenvs.errors import RetrievalError, ToolError
 from toolenvs.retrieval import Hit, shared
 from toolenvs.tasks.task import Task
 from toolenvs.tools.rewrites import Options, Tool
-
-
-class Recorded:
-    """A retriever that answers what it is told to."""
-
-    def __init__(self, lists: list[list[Hit]]) -> None:
-        self.lists = lists
-
-    async def asearch(self, queries: list[str], k: int) -> list[list[Hit]]:
-        self.asked = (queries, k)
-        return self.lists
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import toolenvs
+from tests.tools.retrievers import Recorded
 from toolenvs import loop, schema
 from toolenvs.errors import InfrastructureError, PageError, RetrievalError, ToolenvsError, ToolError
 from toolenvs.per_process import PerProcess
@@ -25,17 +26,6 @@ def say(options: dict[str, Any], arguments: dict[str, Any]) -> Any:
         return await session.call(arguments)
 
     return loop.run(run())
-
-
-class Recorded:
-    """A retriever that answers what it is told to."""
-
-    def __init__(self, lists: list[list[Hit]]) -> None:
-        self.lists = lists
-
-    async def asearch(self, queries: list[str], k: int) -> list[list[Hit]]:
-        self.asked = (queries, k)
-        return self.lists
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import toolenvs
+from tests.train.doubles import Pieces
 from toolenvs import loop
-from toolenvs.agents.engine import Engine, EngineAgent, Generation
+from toolenvs.agents.engine import EngineAgent
 from toolenvs.rollout.tree import Shape, grow
 from toolenvs.tokens import Mask
 from toolenvs.train import advantages
@@ -161,23 +162,6 @@ def test_episodes_that_share_nothing_are_compared_with_their_group(returns):
 _PIECES = ["<access>https://world.test/people/1.html</access>", "<search>a mayor</search>", "so</think>", "hm "]
 
 
-class Noise(Engine):
-    """Samples pieces of what a policy might write."""
-
-    def __init__(self, codec):
-        self.codec = codec
-
-    def generate(self, requests):
-        made = []
-        for request in requests:
-            rng = np.random.default_rng(request.seed)
-            ids = self.codec.encode(_PIECES[rng.integers(len(_PIECES))])
-            made.append(Generation(ids=ids, logprobs=(-rng.random(len(ids))).tolist(), finish="stop"))
-        return made
-
-    def push_weights(self, state_dict, version): ...
-
-
 @settings(max_examples=4, deadline=None)
 @given(
     seed=st.integers(0, 10_000), page=st.sampled_from(["SearchR1-v0", "ASearcherLocal-v0"]), rounds=st.integers(1, 2)
@@ -186,7 +170,7 @@ def test_from_trees_of_episodes_to_the_advantage_of_each_turn(seed, page, rounds
     """ASearcher's page lets a policy forget, so that one episode is several sequences."""
     env = toolenvs.load(page, tokenizer=byte_codec, user="{question}", max_turns=4)
     tasks = [env.tasks[index] for index in range(2)]
-    grown = loop.run(grow(env, EngineAgent(Noise(byte_codec)), tasks, Shape(rounds=rounds), n=1, seed=seed))
+    grown = loop.run(grow(env, EngineAgent(Pieces(byte_codec, _PIECES)), tasks, Shape(rounds=rounds), n=1, seed=seed))
     rng = np.random.default_rng(seed)
     leaves = [replace(leaf, turn_rewards=tuple(rng.normal(size=len(leaf.turn_rewards)))) for leaf in grown]
     groups = [[leaf for leaf in leaves if leaf.group == group and trainable(leaf)] for group in ("0", "1")]

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 import httpx
 import uvicorn
 
+from tests.serve.serving import in_thread
 from toolenvs import retrieval
 from toolenvs.retrieval import Hit, Retriever
 from toolenvs.serve import quick, run
@@ -39,20 +40,8 @@ def serving(retriever: Retriever, **settings: int) -> Iterator[str]:
     listener = run.bind("127.0.0.1", 0)
     application = build(retriever, Settings(**{"cache": 0, **settings}))  # type: ignore[arg-type]
     config = uvicorn.Config(application, http=quick.protocol(30), ws="none", lifespan="on", log_level="error")
-    server = uvicorn.Server(config)
-
-    def serve() -> None:
-        with asyncio.Runner(loop_factory=quick.loop_factory()) as runner:
-            runner.run(server.serve(sockets=[listener]))
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    try:
+    with in_thread(config, listener, quick.loop_factory()):
         yield run.url(listener)
-    finally:
-        server.should_exit = True
-        thread.join()
-        listener.close()
 
 
 async def test_each_of_many_clients_gets_its_own_answer(served, local: retrieval.Retriever) -> None:

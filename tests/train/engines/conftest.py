@@ -1,11 +1,11 @@
 """Engines behind HTTP, and a policy on disk that they and the trainer load."""
 
 import contextlib
-import threading
 
 import pytest
 import torch
 
+from tests.serve.serving import in_thread
 from tests.train.conftest import peaked
 from toolenvs.agents.engine import GenerateRequest
 from toolenvs.serve import run
@@ -75,19 +75,11 @@ def served():
     with contextlib.ExitStack() as stack:
 
         def start(engine, token=""):
-            listener = stack.enter_context(contextlib.closing(run.bind("127.0.0.1", 0)))
+            listener = run.bind("127.0.0.1", 0)
             config = uvicorn.Config(
                 build(engine, name="tiny", token=token), log_level="error", ws="none", timeout_graceful_shutdown=1
             )
-            server = uvicorn.Server(config)
-            thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-            thread.start()
-
-            def end():
-                server.should_exit = True
-                thread.join()
-
-            stack.callback(end)
+            stack.enter_context(in_thread(config, listener))
             return run.url(listener)
 
         yield start

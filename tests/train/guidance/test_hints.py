@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import toolenvs
+from tests.train.doubles import Pieces
 from toolenvs import loop
 from toolenvs.agents.engine import Engine, EngineAgent, Generation
 from toolenvs.errors import ConfigError
@@ -151,29 +152,13 @@ _PIECES = [
 ]  # fmt: skip
 
 
-class Pieces(Engine):
-    def __init__(self, codec):
-        self.codec = codec
-
-    def generate(self, requests):
-        made = []
-        for request in requests:
-            rng = np.random.default_rng(request.seed)
-            text = "".join(_PIECES[rng.integers(len(_PIECES))] for _ in range(3))
-            ids = self.codec.encode(text)
-            made.append(Generation(ids=ids, logprobs=(-rng.random(len(ids))).tolist(), finish="stop"))
-        return made
-
-    def push_weights(self, state_dict, version): ...
-
-
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10_000), page=st.sampled_from(["SearchR1-v0", "ASearcherLocal-v0"]))
 def test_taking_a_hint_out_changes_the_prompt_alone(seed, page, byte_codec):
     blueprint = toolenvs.load(page, tokenizer=byte_codec, user="Ask: {question} Go.", max_turns=4)
     task = blueprint.tasks[0]
     shown = replace(task, question=task.question + " Hint: é漢😀 </answer>")
-    (before,) = loop.run(collect(blueprint, EngineAgent(Pieces(byte_codec)), [shown], seed=seed))
+    (before,) = loop.run(collect(blueprint, EngineAgent(Pieces(byte_codec, _PIECES, turn=3)), [shown], seed=seed))
     after = without_hint(before, blueprint, task)
     assert after.transcript.segments[1:] == before.transcript.segments[1:]
     assert after.transcript.segments[0].text == blueprint.render_prompt(task) != before.transcript.segments[0].text
