@@ -4,14 +4,15 @@ import asyncio
 import hmac
 import json
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 
 from toolenvs.errors import ToolenvsError
-from toolenvs.serve.metrics import Counter
+from toolenvs.serve.metrics import CONTENT_TYPE, Counter, Metric, render
 
 log = logging.getLogger("toolenvs.serve")
 T = TypeVar("T")
@@ -125,6 +126,32 @@ async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
 async def _gone(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+def client_of(connection: HTTPConnection) -> str:
+    """Address that it comes from."""
+    return connection.client.host if connection.client else "an unnamed client"
+
+
+def show(counted: Sequence[Metric]) -> Handler:
+    """The endpoint of metrics, for Prometheus."""
+
+    async def handle(_: Request) -> Response:
+        return Response(render(counted), headers={"Content-Type": CONTENT_TYPE})
+
+    return handle
+
+
+def otherwise(requests: Counter) -> dict[Any, Callable[[Request, Exception], Awaitable[Response]]]:
+    """Exception handlers that answer paths and methods that there are not, and count them into `requests`."""
+
+    async def handle(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        requests.add(path="other", code=str(error.status_code))
+        detail = f"{error.detail}: {request.method} {request.url.path[:80]}"
+        return answer({"detail": detail}, error.status_code, error.headers)
+
+    return {HTTPException: handle}
 
 
 class Guard:

@@ -3,10 +3,8 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Any
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
@@ -18,7 +16,19 @@ from toolenvs.serve import metrics
 from toolenvs.serve.env.episode import heard_warnings
 from toolenvs.serve.env.operations import PREFIX, Asked, Operations
 from toolenvs.serve.env.settings import Settings
-from toolenvs.serve.http import Guard, Handler, Refused, answer, json_body, log, parse_json, text_of
+from toolenvs.serve.http import (
+    Guard,
+    Handler,
+    Refused,
+    answer,
+    client_of,
+    json_body,
+    log,
+    otherwise,
+    parse_json,
+    show,
+    text_of,
+)
 
 _MAX_IN_FLIGHT = 2048
 """Requests of one WebSocket that are worked on at one time; the next one is not read before."""
@@ -64,9 +74,9 @@ class _Server:
             Route("/v1/heartbeat", self._over_http("heartbeat", "/v1/heartbeat"), methods=["POST"]),
             WebSocketRoute("/v1/socket", self._over_socket),
             Route("/health", guard("/health", self.health, open_to_all=True), methods=["GET"]),
-            Route("/metrics", guard("/metrics", self.show_metrics), methods=["GET"]),
+            Route("/metrics", guard("/metrics", show(self._metrics)), methods=["GET"]),
         ]
-        return Starlette(routes=routes, lifespan=self._lifespan, exception_handlers={HTTPException: self._unknown})
+        return Starlette(routes=routes, lifespan=self._lifespan, exception_handlers=otherwise(self._requests))
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -84,7 +94,7 @@ class _Server:
             else:
                 settings = self._settings
                 body = await json_body(request, max_bytes=settings.max_body_bytes, limit_s=settings.body_s)
-            asked = Asked(_client(request), body, request.path_params.get("id", ""))
+            asked = Asked(client_of(request), body, request.path_params.get("id", ""))
             return answer(await self._operations.do(name, asked))
 
         return self._guard(path, handle)
@@ -143,7 +153,7 @@ class _Server:
                 told = ", ".join(self._operations.known)
                 raise Refused(422, f"'operation' is one of {told}, and 'session' an id")
             name = str(operation)
-            body: object = await self._operations.do(name, Asked(_client(socket), asked.get("body", {}), session))
+            body: object = await self._operations.do(name, Asked(client_of(socket), asked.get("body", {}), session))
             status = 200
         except Refused as refused:
             status, body, headers = refused.status, {"detail": refused.detail}, refused.headers
@@ -172,20 +182,6 @@ class _Server:
                 "limits": {name: getattr(settings, name) for name in names},
             }
         )
-
-    async def show_metrics(self, _: Request) -> Response:
-        """For Prometheus."""
-        return Response(metrics.render(self._metrics), headers={"Content-Type": metrics.CONTENT_TYPE})
-
-    async def _unknown(self, request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        self._requests.add(path="other", code=str(error.status_code))
-        detail = f"{error.detail}: {request.method} {request.url.path[:80]}"
-        return answer({"detail": detail}, error.status_code, error.headers)
-
-
-def _client(connection: Any) -> str:
-    return connection.client.host if connection.client else "an unnamed client"
 
 
 def _refuse_web_pages(connection: Request | WebSocket) -> None:

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -18,7 +17,7 @@ from toolenvs.sandbox.outputs import is_plain
 from toolenvs.serve import metrics
 from toolenvs.serve.admission import Admission
 from toolenvs.serve.fields import Fields
-from toolenvs.serve.http import Guard, Refused, answer, json_body, unless_gone
+from toolenvs.serve.http import Guard, Refused, answer, client_of, json_body, otherwise, show, unless_gone
 from toolenvs.serve.sandbox import shapes
 from toolenvs.serve.sandbox.boxes import Boxes
 from toolenvs.serve.sandbox.files import WithFiles, refusing
@@ -79,9 +78,9 @@ class _Server:
             Route(f"{session}/fork", guard(f"{session}/fork", self.fork), methods=["POST"]),
             Route("/health", guard("/health", self.health, open_to_all=True), methods=["GET"]),
             Route("/v1/ping", guard("/v1/ping", self.ping, open_to_all=True), methods=["GET"]),
-            Route("/metrics", guard("/metrics", self.show_metrics), methods=["GET"]),
+            Route("/metrics", guard("/metrics", show(self._metrics)), methods=["GET"]),
         ]
-        return Starlette(routes=routes, lifespan=self._lifespan, exception_handlers={HTTPException: self._unknown})
+        return Starlette(routes=routes, lifespan=self._lifespan, exception_handlers=otherwise(self._requests))
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -103,7 +102,7 @@ class _Server:
         self._check_sizes(code, stdin)
 
         async def work() -> Response:
-            async with self._admission.place(_client(request)) as place:
+            async with self._admission.place(client_of(request)) as place:
                 self._queue_s.observe(place.waited_s)
                 box = await self._boxes.of(memory_mb)
                 if fetched or not all(map(is_plain, files)):
@@ -137,7 +136,7 @@ class _Server:
             self._check_sizes(cell, "")
 
         async def work() -> Response:
-            async with self._admission.place(_client(request)) as place:
+            async with self._admission.place(client_of(request)) as place:
                 self._queue_s.observe(place.waited_s)
                 box = await self._boxes.of(memory_mb)
                 async with WithFiles(box, files, fetched) as run:
@@ -173,7 +172,7 @@ class _Server:
         if number is None or number < 1:
             raise Refused(422, "'number' must count the runs of the session from 1")
         self._check_sizes(code, stdin)
-        client = _client(request)
+        client = client_of(request)
 
         async def work(session: Session) -> dict[str, Any]:
             async with self._admission.place(client) as place:
@@ -223,16 +222,6 @@ class _Server:
     async def ping(self, _: Request) -> Response:
         """As SandboxFusion answers it."""
         return answer("pong")
-
-    async def show_metrics(self, _: Request) -> Response:
-        """For Prometheus."""
-        return Response(metrics.render(self._metrics), headers={"Content-Type": metrics.CONTENT_TYPE})
-
-    async def _unknown(self, request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        self._requests.add(path="other", code=str(error.status_code))
-        detail = f"{error.detail}: {request.method} {request.url.path[:80]}"
-        return answer({"detail": detail}, error.status_code, error.headers)
 
     async def _cells(self, run: WithFiles, cells: list[str], cell_s: float, total_s: float) -> list[Result]:
         """Results up to the first cell that ran out of time or ended its interpreter."""

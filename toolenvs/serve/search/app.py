@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -17,7 +16,19 @@ from toolenvs.errors import RetrievalError
 from toolenvs.retrieval import Retriever
 from toolenvs.serve import metrics
 from toolenvs.serve.fields import Fields
-from toolenvs.serve.http import Guard, Handler, Refused, answer, body, content_type, json_body, parse_json
+from toolenvs.serve.http import (
+    Guard,
+    Handler,
+    Refused,
+    answer,
+    body,
+    client_of,
+    content_type,
+    json_body,
+    otherwise,
+    parse_json,
+    show,
+)
 from toolenvs.serve.search.batches import Answer, Batches, Watch
 from toolenvs.serve.search.dialects import asearcher, gem, r1_searcher, search_r1, skyrl
 from toolenvs.serve.search.dialects.asked import Asked
@@ -77,11 +88,9 @@ class _Server:
         routes = [
             *(Route(path, handler, methods=["POST"]) for path, handler in self._direct.items()),
             Route("/health", guard("/health", self.health, open_to_all=True), methods=["GET"]),
-            Route("/metrics", guard("/metrics", self.show_metrics), methods=["GET"]),
+            Route("/metrics", guard("/metrics", show(self._metrics)), methods=["GET"]),
         ]
-        self._rest = Starlette(
-            routes=routes, lifespan=self._lifespan, exception_handlers={HTTPException: self._unknown}
-        )
+        self._rest = Starlette(routes=routes, lifespan=self._lifespan, exception_handlers=otherwise(self._requests))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         handler = self._direct.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
@@ -149,16 +158,6 @@ class _Server:
             }
         )
 
-    async def show_metrics(self, _: Request) -> Response:
-        """For Prometheus."""
-        return Response(metrics.render(self._metrics), headers={"Content-Type": metrics.CONTENT_TYPE})
-
-    async def _unknown(self, request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        self._requests.add(path="other", code=str(error.status_code))
-        detail = f"{error.detail}: {request.method} {request.url.path[:80]}"
-        return answer({"detail": detail}, error.status_code, error.headers)
-
     async def _fields(self, request: Request) -> Fields:
         settings = self._settings
         return Fields(await json_body(request, max_bytes=settings.max_body_bytes, limit_s=settings.body_s))
@@ -176,9 +175,8 @@ class _Server:
             Refused: too much waits (429), it waited too long (503), or the retriever failed (503).
             ClientDisconnect: the client went away.
         """
-        client = request.client.host if request.client else "an unnamed client"
         try:
-            found = await _while_wanted(request, self._batches.search(client, asked.queries, asked.k))
+            found = await _while_wanted(request, self._batches.search(client_of(request), asked.queries, asked.k))
         except RetrievalError as error:
             raise Refused(503, str(error)) from error
         return self._answer(write(asked, found), media_type)
