@@ -16,6 +16,7 @@ FLOORS = [
         "schema",
         "loop",
         "attended",
+        "bearer",
         "loop_thread",
         "retrying",
         "endpoint",

@@ -5,12 +5,12 @@ The policy itself is asked by `toolenvs.agents.openai`, in the same way.
 
 import asyncio
 import importlib
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from toolenvs import bearer
 from toolenvs.errors import EngineError, MissingExtraError
 from toolenvs.schema import at_least
 
@@ -56,7 +56,6 @@ class Endpoint:
             httpx = importlib.import_module("httpx")
         except ImportError:
             raise MissingExtraError("httpx", "openai", "an OpenAI-compatible endpoint") from None
-        token = os.environ.get(self.api_key_env, "") if self.api_key_env else ""
         body = {
             "model": self.model,
             "messages": [{"role": "user", "content": prompt}],
@@ -64,7 +63,7 @@ class Endpoint:
             "max_tokens": self.max_tokens,
             "seed": seed,
         }
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        headers = bearer.headers(bearer.token(None, self.api_key_env))
         async with httpx.AsyncClient(base_url=self.base_url, headers=headers, timeout=self.timeout_s) as client:
             name = f"{self.model} at {self.base_url}"
             choice = await choose(client, body, name=name, what="answer", transport_error=httpx.HTTPError)

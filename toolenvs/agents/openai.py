@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from toolenvs import endpoint
+from toolenvs import bearer, endpoint
 from toolenvs.errors import AgentError, EngineError, MissingExtraError
 from toolenvs.rollout.agent import Action, Request
 
@@ -27,6 +27,7 @@ class OpenAIChat:
         timeout_s: wall-clock seconds of one request.
 
     Raises:
+        ConfigError: no header can carry the key.
         MissingExtraError: httpx is not installed.
     """
 
@@ -47,7 +48,7 @@ class OpenAIChat:
         self._model = model
         self._temperature = temperature
         self._max_turn_tokens = max_turn_tokens
-        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        headers = bearer.headers(bearer.token(api_key, "api_key"))
         self._open: Callable[[], Any] = lambda: httpx.AsyncClient(base_url=base_url, headers=headers, timeout=timeout_s)
         self._transport_error: type[Exception] = httpx.HTTPError
 

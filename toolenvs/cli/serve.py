@@ -1,11 +1,11 @@
 """`toolenvs serve`: parts of the house behind HTTP."""
 
 import contextlib
-import os
 from typing import Annotated
 
 import typer
 
+from toolenvs import bearer
 from toolenvs.cli import serving
 from toolenvs.cli.options import overrides
 from toolenvs.cli.serve_env import env
@@ -61,7 +61,7 @@ def sandbox(
     settings = Settings(
         backend=backend,
         min_isolation=min_isolation,
-        token=os.environ.get(TOKEN, ""),
+        token=bearer.token(None, TOKEN),
         timeout_s=timeout_s,
         max_timeout_s=max_timeout_s,
         memory_mb=memory_mb,
@@ -117,7 +117,7 @@ def search(
     from toolenvs.retrieval import shared
 
     settings = Settings(
-        token=os.environ.get(SEARCH_TOKEN, ""),
+        token=bearer.token(None, SEARCH_TOKEN),
         topk=topk,
         max_topk=max_topk,
         max_queries=max_queries,

@@ -1,12 +1,12 @@
 """`toolenvs serve env`: environments over HTTP and WebSocket."""
 
 import contextlib
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from toolenvs import bearer
 from toolenvs.cli import serving
 from toolenvs.errors import ConfigError, MissingExtraError
 
@@ -57,7 +57,7 @@ def env(
     settings = Settings(
         pages=tuple(pages),
         allow=(*(() if allow_only else ALLOWED), *allow),
-        token=os.environ.get(TOKEN, ""),
+        token=bearer.token(None, TOKEN),
         max_sessions=max_sessions,
         max_sessions_per_client=max_sessions_per_client,
         lease_s=lease_s,

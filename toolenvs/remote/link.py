@@ -7,12 +7,11 @@ have numbers. So whatever breaks, the link asks again, until nobody has answered
 import asyncio
 import concurrent.futures
 import contextlib
-import os
 import time
 import weakref
 from typing import Any
 
-from toolenvs import errors
+from toolenvs import bearer, errors
 from toolenvs.errors import ConfigError, InfrastructureError, MissingExtraError, ToolenvsError
 from toolenvs.loop_thread import LoopThread
 from toolenvs.per_process import PerProcess
@@ -65,13 +64,14 @@ class Link:
         for name, value in {"answer_s": answer_s, "deadline_s": deadline_s}.items():
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**31:
                 raise ConfigError(f"{name} must be a positive number of seconds, not {value!r}")
+        token = bearer.token(token, TOKEN)
         self.url = url.rstrip("/")
         self._answer_s = answer_s
         self._deadline_s = deadline_s
         socket = OverSocket(self.url, token) if transport == "websocket" else None
         try:
             self._connections = Connections(
-                {"Authorization": f"Bearer {token}"} if token else {},
+                bearer.headers(token),
                 owner=f"the link to {self.url}",
                 error=InfrastructureError,
             )
@@ -212,7 +212,7 @@ def shared(url: str, *, token: str | None = None, transport: str = "websocket", 
         transport: "websocket" or "http".
         deadline_s: after so long without a sign of life the server counts as dead.
     """
-    given = os.environ.get(TOKEN, "") if token is None else token
+    given = bearer.token(token, TOKEN)
     key = (url, given, transport, deadline_s)
     return _links.get(key, lambda: Link(url, token=given, transport=transport, deadline_s=deadline_s))
 

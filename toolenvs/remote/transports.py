@@ -6,6 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from typing import Any
 
+from toolenvs import bearer
 from toolenvs.errors import MissingExtraError
 from toolenvs.remote.wire import Json
 from toolenvs.retrieval.http.connections import MAX_ANSWER_BYTES, Connections, TransportFault
@@ -65,7 +66,7 @@ class OverSocket(Transport):
         except ImportError:
             raise MissingExtraError("websockets", "remote", "a remote environment over a WebSocket") from None
         self._url = f"ws{url.removeprefix('http')}/v1/socket"
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._headers = bearer.headers(token)
         self._opening = asyncio.Lock()
         self._socket: Any = None
         self._reader: asyncio.Task[None] | None = None

@@ -13,7 +13,6 @@ import asyncio
 import base64
 import concurrent.futures
 import contextlib
-import os
 import secrets
 import threading
 import time
@@ -21,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
+from toolenvs import bearer
 from toolenvs.errors import ConfigError, ForkError, IsolationError, MissingExtraError, SandboxError
 from toolenvs.loop_thread import LoopThread
 from toolenvs.retrying import AttemptFailed, retried, retry_after_s
@@ -88,6 +88,7 @@ class RemoteBox(base.Box):
         for name, value in numbers.items():
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**31:
                 raise ConfigError(f"sandbox: {name} must be a positive number, not {value!r} (at most {2**31 - 1})")
+        headers = bearer.headers(bearer.token(token, "TOOLENVS_SANDBOX_TOKEN"))
         self.url = url.rstrip("/")
         self.seed = seed
         self._timeout_s = timeout_s
@@ -102,8 +103,6 @@ class RemoteBox(base.Box):
         self._thread = LoopThread("remote-sandbox", owner="this sandbox", error=SandboxError)
         self._endings: set[concurrent.futures.Future[None]] = set()
         """Of interpreters, waited for by nobody but `close`."""
-        token = os.environ.get("TOOLENVS_SANDBOX_TOKEN", "") if token is None else token
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
         pool = httpx.Limits(max_connections=None, max_keepalive_connections=64)
         # Nothing of the environment: programs go where the url says, through no proxy that a variable names.
         self._client = httpx.AsyncClient(base_url=self.url, headers=headers, limits=pool, timeout=None, trust_env=False)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
+from toolenvs import bearer
 from toolenvs.errors import InfrastructureError, MissingExtraError
 from toolenvs.loop_thread import LoopThread
 from toolenvs.per_process import PerProcess
@@ -217,8 +218,7 @@ async def _over_http(where: Where) -> AsyncIterator[Any]:
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
 
-    token = os.environ.get(where.token_env, "") if where.token_env else ""
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    headers = bearer.headers(bearer.token(None, where.token_env))
     timeout = httpx2.Timeout(where.start_s, read=_READ_S)
     # Nothing of the environment: calls go where the address says, through no proxy that a variable names.
     async with (

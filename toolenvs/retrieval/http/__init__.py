@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+from toolenvs import bearer
 from toolenvs.errors import ConfigError, MissingExtraError, RetrievalError
 from toolenvs.loop_thread import LoopThread
 from toolenvs.retrieval.base import Hit, Retriever, check
@@ -93,8 +94,7 @@ class Http(Retriever):
         self._max_queries = int(max_queries)
         self._fingerprint = fingerprint
         self._size: int | None = None
-        token = os.environ.get("TOOLENVS_SEARCH_TOKEN", "") if token is None else token
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._headers = bearer.headers(bearer.token(token, "TOOLENVS_SEARCH_TOKEN"))
         self._mine: dict[int, Connections] = {}
         """Of each process that used it; what a fork inherits is the parent's to use and to close."""
         self._closed = False

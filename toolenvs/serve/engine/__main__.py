@@ -10,6 +10,7 @@ import sys
 import threading
 from pathlib import Path
 
+from toolenvs import bearer
 from toolenvs.errors import ConfigError, ToolenvsError
 from toolenvs.serve import run
 from toolenvs.serve.engine.app import build
@@ -31,8 +32,8 @@ def main() -> int:
     parser.add_argument("--ready", help="a file to write the address to, when requests can come")
     parser.add_argument("--owned", action="store_true", help="end when standard input ends")
     arguments = parser.parse_args()
-    token = os.environ.get(TOKEN, "")
     try:
+        token = bearer.token(None, TOKEN)
         with contextlib.closing(run.bind(arguments.host, arguments.port)) as listener:
             if not run.is_loopback(listener) and not token:
                 raise ConfigError(f"whoever reaches {run.url(listener)} could replace the weights: set {TOKEN}")

@@ -2,13 +2,13 @@
 
 import asyncio
 import contextlib
-import os
 from collections.abc import AsyncIterator, Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
+from toolenvs import bearer
 from toolenvs.agents.engine import GenerateRequest, Generation
 from toolenvs.errors import ConfigError, EngineError, MissingExtraError
 from toolenvs.train.engines.looped import LoopedEngine
@@ -49,7 +49,7 @@ class RemoteEngine(LoopedEngine):
         super().__init__("remote")
         self._client: Any = None
         try:
-            self._thread.run(self._open(httpx, os.environ.get(TOKEN, "") if token is None else token))
+            self._thread.run(self._open(httpx, bearer.token(token, TOKEN)))
         except BaseException:
             self.close()
             raise
@@ -57,7 +57,7 @@ class RemoteEngine(LoopedEngine):
     async def _open(self, httpx: Any, token: str) -> None:
         self._client = httpx.AsyncClient(
             base_url=self._url,
-            headers={"Authorization": f"Bearer {token}"} if token else {},
+            headers=bearer.headers(token),
             timeout=self._timeout_s,
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=256),
             trust_env=False,  # a proxy for the outside does not know this machine's ports
