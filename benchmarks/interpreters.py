@@ -24,11 +24,12 @@ import sys
 import tempfile
 import threading
 import time
-import venv
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from venvs import peer_python
 
 HERE = Path(__file__).resolve().parent
 WORKERS = HERE / "interpreters"
@@ -121,18 +122,7 @@ OURS = ("toolenvs, hardened, session", "toolenvs, namespace, session", "toolenvs
 
 def python_of(kind: Kind) -> Path:
     """The Python of a peer; its environment is made when it is first asked for."""
-    if not kind.pins:
-        return Path(sys.executable)
-    folder, pins = HERE / ".venvs" / kind.venv, HERE / kind.pins
-    python, installed = folder / "bin" / "python", folder / "installed.txt"
-    if not installed.is_file() or installed.read_text() != pins.read_text():
-        print(f"installing {kind.name} into {folder}", file=sys.stderr)
-        venv.create(folder, clear=True, with_pip=True)
-        # --no-deps: what the file pins and nothing else
-        pip = [str(python), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
-        subprocess.run([*pip, "--no-deps", "-r", str(pins)], check=True)
-        installed.write_text(pins.read_text())
-    return python
+    return peer_python(kind.venv, HERE / kind.pins) if kind.pins else Path(sys.executable)
 
 
 def docker_obstacle() -> str:

@@ -15,11 +15,11 @@ import statistics
 import subprocess
 import sys
 import time
-import venv
 from pathlib import Path
 
 import corpus
 import numpy as np
+from venvs import peer_python
 
 from toolenvs import retrieval
 from toolenvs.retrieval.dense import ann, exact
@@ -68,13 +68,7 @@ class Worker:
 
 def peers() -> Path:
     """The interpreter that the peers are installed for."""
-    folder = HERE / ".venvs" / "retrieval"
-    if not (folder / ".installed").exists():
-        venv.create(folder, with_pip=True, clear=True)
-        pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet"]
-        subprocess.run([*pip, "-r", str(HERE / "peers" / "retrieval.txt")], check=True)
-        (folder / ".installed").touch()
-    return folder / "bin" / "python"
+    return peer_python("retrieval", HERE / "peers" / "retrieval.txt", dependencies=True)
 
 
 def lexical(folder: Path) -> None:
@@ -92,9 +86,7 @@ def lexical(folder: Path) -> None:
     for name, worker in workers.items():
         same = sum(mine == theirs for mine, theirs in zip(worker.found, truth, strict=True))
         overlap = statistics.fmean(
-            len({*mine} & {*theirs}) / len(theirs)
-            for mine, theirs in zip(worker.found, truth, strict=True)
-            if theirs
+            len({*mine} & {*theirs}) / len(theirs) for mine, theirs in zip(worker.found, truth, strict=True) if theirs
         )
         within = [
             mine["cpu_ms"] / other["cpu_ms"]

@@ -22,13 +22,13 @@ import statistics
 import subprocess
 import sys
 import time
-import venv
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import corpus
+from venvs import peer_python
 
 from toolenvs import retrieval
 from toolenvs.retrieval.lucene import java
@@ -157,13 +157,7 @@ def lucene(folder: Path) -> Path:
 
 def peers() -> Path:
     """The interpreter that pyserini is installed for. One of its requirements does not build here, and is not used."""
-    folder = HERE / ".venvs" / "search_r1"
-    if not (folder / ".installed").exists():
-        venv.create(folder, with_pip=True, clear=True)
-        pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-deps"]
-        subprocess.run([*pip, "-r", str(HERE / "peers" / "search_r1.txt")], check=True)
-        (folder / ".installed").touch()
-    return folder / "bin" / "python"
+    return peer_python("search_r1", HERE / "peers" / "search_r1.txt")
 
 
 @contextmanager
@@ -247,16 +241,24 @@ def report(figures: dict[tuple[str, int], list[dict[str, float]]], memory: dict[
         ratios = {key: [mine[key] / other[key] for mine, other in pairs] for key in ("per_s", "cpu_ms")}
         for name in ("toolenvs", "Search-R1"):
             rounds = figures[name, clients]
-            cells = [f"{statistics.median(one[key] for one in rounds):.{digits}f}" for key, digits in
-                     (("per_s", 0), ("p50_ms", 2), ("cpu_ms", 3))]
-            over = [f"{statistics.median(ratios[key]):.2f} ({min(ratios[key]):.2f}-{max(ratios[key]):.2f})"
-                    if name == "toolenvs" else "1" for key in ("per_s", "cpu_ms")]
+            cells = [
+                f"{statistics.median(one[key] for one in rounds):.{digits}f}"
+                for key, digits in (("per_s", 0), ("p50_ms", 2), ("cpu_ms", 3))
+            ]
+            over = [
+                f"{statistics.median(ratios[key]):.2f} ({min(ratios[key]):.2f}-{max(ratios[key]):.2f})"
+                if name == "toolenvs"
+                else "1"
+                for key in ("per_s", "cpu_ms")
+            ]
             print(f"| {' | '.join([str(clients), name, *cells, *over])} |")
         if clients > 1:
             holds &= statistics.median(ratios["per_s"]) >= BARS["requests"]
             holds &= statistics.median(ratios["cpu_ms"]) <= BARS["cpu"]
-    print(f"\nmemory (PSS): {', '.join(f'{name} {mb:.0f} MB' for name, mb in memory.items())}; "
-          f"ratio {memory['toolenvs'] / memory['Search-R1']:.2f}")
+    print(
+        f"\nmemory (PSS): {', '.join(f'{name} {mb:.0f} MB' for name, mb in memory.items())}; "
+        f"ratio {memory['toolenvs'] / memory['Search-R1']:.2f}"
+    )
     print(f"bars, at 16 and 64 clients {BARS}: {'hold' if holds else 'DO NOT HOLD'}")
     return 0 if holds else 1
 

@@ -16,12 +16,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import venv
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from venvs import peer_python
 
 HERE = Path(__file__).resolve().parent
 OURS, GEM, SKYRL = "toolenvs", "GEM", "SkyRL-Gym"
@@ -119,16 +120,7 @@ def interpreter(library: str) -> Path:
     """The library's Python; a peer's environment is made when it is first asked for."""
     if library == OURS:
         return Path(sys.executable)
-    folder, pins = HERE / ".venvs" / FILES[library], HERE / "peers" / f"{FILES[library]}.txt"
-    python, installed = folder / "bin" / "python", folder / "installed.txt"
-    if not installed.is_file() or installed.read_text() != pins.read_text():
-        print(f"installing {library} into {folder}", file=sys.stderr)
-        venv.create(folder, clear=True, with_pip=True)
-        # --no-deps: what the file pins and nothing else, so that no requirement brings in, say, a CUDA build of torch
-        pip = [str(python), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
-        subprocess.run([*pip, "--no-deps", "-r", str(pins)], check=True)
-        installed.write_text(pins.read_text())
-    return python
+    return peer_python(FILES[library], HERE / "peers" / f"{FILES[library]}.txt")
 
 
 def surroundings(python: Path) -> dict[str, str]:

@@ -21,7 +21,7 @@ ToolenvsError
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 
 class ToolenvsError(Exception):
@@ -99,6 +99,15 @@ class JudgeError(InfrastructureError):
 
 class EngineError(InfrastructureError):
     """A generation engine failed."""
+
+
+def leaves(error: BaseException) -> Iterator[BaseException]:
+    """The errors in a group, and in the groups in it; an error that is no group alone."""
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from leaves(inner)
+    else:
+        yield error
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

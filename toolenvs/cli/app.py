@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import typer
@@ -25,7 +24,7 @@ from toolenvs.cli.suite import app as suite
 from toolenvs.cli.tasks import app as tasks
 from toolenvs.cli.train import train
 from toolenvs.cli.view import view
-from toolenvs.errors import ToolenvsError
+from toolenvs.errors import ToolenvsError, leaves
 
 
 class _Commands(TyperGroup):
@@ -37,17 +36,9 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except* ToolenvsError as errors:
-            told = "; ".join(dict.fromkeys(" ".join(str(error).split()) for error in _leaves(errors)))
+            told = "; ".join(dict.fromkeys(" ".join(str(error).split()) for error in leaves(errors)))
         typer.echo(f"toolenvs: {told}", err=True)
         raise typer.Exit(BAD_INPUT)
-
-
-def _leaves(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        for inner in error.exceptions:
-            yield from _leaves(inner)
-    else:
-        yield error
 
 
 app = typer.Typer(

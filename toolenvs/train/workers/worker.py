@@ -3,14 +3,14 @@
 import os
 import pickle
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from toolenvs import blueprint
 from toolenvs.agents.engine import EngineAgent, GenerateRequest, Generation, Sampling
-from toolenvs.errors import ConfigError, EngineError, MissingExtraError, ToolenvsError
+from toolenvs.errors import ConfigError, EngineError, MissingExtraError, ToolenvsError, leaves
 from toolenvs.loop_thread import LoopThread
 from toolenvs.rollout import collect
 from toolenvs.tasks.task import Task
@@ -148,16 +148,8 @@ class Host:
 
 def _told(error: BaseException) -> tuple[str, str]:
     """Class and words of an error of the package's own; of any other, which is a fault, its traceback too."""
-    leaves = list(_leaves(error))
-    own = next((leaf for leaf in leaves if isinstance(leaf, ToolenvsError)), None)
-    if own is None or not all(isinstance(leaf, ToolenvsError) for leaf in leaves):
+    found = list(leaves(error))
+    own = next((leaf for leaf in found if isinstance(leaf, ToolenvsError)), None)
+    if own is None or not all(isinstance(leaf, ToolenvsError) for leaf in found):
         return "EngineError", "a worker failed: " + "".join(traceback.format_exception(error)).strip()
     return ("ConfigError" if isinstance(own, MissingExtraError) else type(own).__name__), str(own)
-
-
-def _leaves(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        for inner in error.exceptions:
-            yield from _leaves(inner)
-    else:
-        yield error
