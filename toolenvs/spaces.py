@@ -71,9 +71,7 @@ class Unicode(Text):
         seed: seed of the samples.
     """
 
-    def __init__(
-        self, max_length: int, *, min_length: int = 0, seed: int | np.random.Generator | None = None
-    ) -> None:
+    def __init__(self, max_length: int, *, min_length: int = 0, seed: int | np.random.Generator | None = None) -> None:
         super().__init__(max_length, min_length=min_length, charset="a", seed=seed)
         del self._char_set, self._char_list, self._char_index, self._char_str  # only the base class used them
 
@@ -103,9 +101,7 @@ class Unicode(Text):
 
     def __eq__(self, other: object, /) -> bool:
         return (
-            isinstance(other, Unicode)
-            and self.max_length == other.max_length
-            and self.min_length == other.min_length
+            isinstance(other, Unicode) and self.max_length == other.max_length and self.min_length == other.min_length
         )
 
     __hash__ = None  # type: ignore[assignment]  # as every Gymnasium space

@@ -64,9 +64,7 @@ def read(path: Path) -> Any:
     return index
 
 
-def search(
-    index: Any, queries: npt.NDArray[np.float32], k: int, threads: int
-) -> list[tuple[list[int], list[float]]]:
+def search(index: Any, queries: npt.NDArray[np.float32], k: int, threads: int) -> list[tuple[list[int], list[float]]]:
     """For each query the rows found, best first, and their products. Fewer than `k` where the index finds fewer."""
     module = faiss()
     module.omp_set_num_threads(threads)

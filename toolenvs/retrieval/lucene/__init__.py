@@ -65,9 +65,7 @@ class Lucene(Retriever):
         elif passages is not None:
             self._store = Store(Path(passages))
         found = java.find_jar(jar)
-        self._java = JavaProcess(
-            index, jar=found, home=java.find_java(), k1=k1, b=b, heap=heap, timeout_s=timeout_s
-        )
+        self._java = JavaProcess(index, jar=found, home=java.find_java(), k1=k1, b=b, heap=heap, timeout_s=timeout_s)
         try:
             self.size = self._java.ask({"size": True})
             if self._store is not None and len(self._store) != self.size:
