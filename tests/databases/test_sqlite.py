@@ -375,3 +375,18 @@ def test_kept_moments_follow_the_clock(sqlite: Database) -> None:
         results = [sqlite.query(sql, now=now) for _ in range(2)]
         assert [result.rows for result in results] == [((day, year, "2020-02-01", None),)] * 2
         assert results[0].steps == results[1].steps
+
+
+_SOME = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT {}) SELECT {}, random() FROM c"
+_BAD = "CASE x WHEN {} THEN CAST(x'ff41' AS TEXT) ELSE 'fine' END"
+
+
+@pytest.mark.parametrize("at", [1, 400, 1_500])
+def test_a_text_that_is_no_utf8_changes_nothing_else(sqlite: Database, at: int) -> None:
+    bad, good = (sqlite.query(_SOME.format(2_000, _BAD.format(number))) for number in (at, 5_000))
+    assert (bad.status, bad.steps, bad.total_rows) == ("ok", good.steps, 2_000)
+    assert [row[1] for row in bad.rows] == [row[1] for row in good.rows]
+    texts = [row[0] for row in bad.rows]
+    assert texts == ["\ufffdA" if number == at else "fine" for number in range(1, 1_001)]
+    assert sqlite.query("SELECT CAST(x'ff' AS TEXT)").rows == (("\ufffd",),)
+    assert sqlite.query("SELECT 'fine'").rows == (("fine",),)

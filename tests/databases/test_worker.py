@@ -54,31 +54,7 @@ async def test_a_slow_query_holds_no_loop(base: Database) -> None:
     assert turns >= 50
 
 
-async def test_after_a_slow_answer_the_loop_is_free_at_once(base: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    waited = 0
-    soon = worker.Worker._soon
-
-    def counted(self: worker.Worker) -> bool:
-        nonlocal waited
-        waited += 1
-        return soon(self)
-
-    monkeypatch.setattr(worker.Worker, "_soon", counted)
-    monkeypatch.setattr(worker, "_LASTING_S", 0.0)
-    assert (await base.aquery("SELECT a FROM t")).rows == ((7,),)
-    assert (await base.aquery("SELECT a FROM t")).rows == ((7,),)
-    assert waited == 1
-    monkeypatch.setattr(worker, "_LASTING_S", 60.0)
-    for _ in range(2):
-        assert (await base.aquery("SELECT a FROM t")).rows == ((7,),)
-    assert waited == 2
-
-
-@pytest.mark.parametrize("selectable", [0, 1024])
-async def test_answers_and_queries_larger_than_the_socket_takes(
-    base: Database, monkeypatch: pytest.MonkeyPatch, selectable: int
-) -> None:
-    monkeypatch.setattr(worker, "_SELECTABLE", selectable)
+async def test_answers_and_queries_larger_than_the_socket_takes(base: Database) -> None:
     limits = base.limits.override(max_sql_bytes=4_000_000)
     long = f"SELECT a /* {'x' * 3_000_000} */ FROM t"
     for _ in range(2):
@@ -164,13 +140,13 @@ def test_a_loop_is_alone_in_its_own_step_only() -> None:
 async def test_a_query_says_whether_its_caller_is_alone(base: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only then does the process stay awake for the next: where others have work to do, they need the processor."""
     said = []
-    begun = worker.Worker._begun
+    begun = worker.Worker.begun
 
     def noted(self: worker.Worker, frame: bytes) -> bytes:
         said.append(b'"alone":true' in frame)
         return begun(self, frame)
 
-    monkeypatch.setattr(worker.Worker, "_begun", noted)
+    monkeypatch.setattr(worker.Worker, "begun", noted)
     base.query("SELECT 1")
     await base.aquery("SELECT 2")
     await asyncio.to_thread(lambda: loop.run_alone(base.aquery("SELECT 3")))
@@ -186,10 +162,10 @@ def test_who_is_told_to_rest_still_answers(base: Database, rests: int) -> None:
         for _ in range(0 if together else rests):
             waiting._awake_until_s = float("inf")
             waiting.rest()
-        begun = waiting._begun
-        waiting._begun = lambda frame, begun=begun, frames=frames: begun(frames + frame)  # type: ignore[method-assign]
+        begun = waiting.begun
+        waiting.begun = lambda frame, begun=begun, frames=frames: begun(frames + frame)  # type: ignore[method-assign]
         assert base.query("SELECT a FROM t").rows == ((7,),)
-        del waiting._begun
+        del waiting.begun
         assert base._pool._idle == [waiting]
 
 

@@ -299,9 +299,8 @@ class Database(ABC):
             return Result("refused", code="too_long", error=told)
         if b"\0" in text:
             return Result("error", code="syntax", error="the query holds a NUL character: remove it")
-        seed = self._seed if seed is None else _seed(seed)
-        head = _head(limits, bool(answer), seed, self._now if now is None else _moment(now), on, alone, **more)
-        return wire.query(head, text.removeprefix(_MARK))
+        head = _head(limits, bool(answer), self._now if now is None else _moment(now), on, alone, **more)
+        return wire.query(head, self._seed if seed is None else _seed(seed), text.removeprefix(_MARK))
 
     def close(self) -> None:
         """End the processes; a second call does nothing."""
@@ -360,14 +359,11 @@ def _result(answer: dict[str, Any], started_s: float) -> Result:
 
 
 @functools.lru_cache(1024)
-def _head(
-    limits: Limits, answer: bool, seed: int, now: str, on: int | tuple[int, ...], alone: bool, **more: Any
-) -> bytes:
+def _head(limits: Limits, answer: bool, now: str, on: int | tuple[int, ...], alone: bool, **more: Any) -> bytes:
     return wire.head(
         on=on,
         alone=alone,
         answer=answer,
-        seed=seed,
         now=now,
         timeout_s=limits.timeout_s,
         max_steps=limits.max_steps,

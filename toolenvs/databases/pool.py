@@ -13,6 +13,8 @@ from concurrent.futures import Future
 from typing import Any
 
 from toolenvs import loop
+from toolenvs.databases import wire
+from toolenvs.databases.lane import Lane
 from toolenvs.databases.worker import Gone, Worker
 from toolenvs.errors import DatabaseError
 
@@ -34,7 +36,17 @@ class Pool:
         self._idle: list[Worker] = []
         self._lent = 0
         self._waiting: deque[Future[Worker | None]] = deque()
+        self._lanes: dict[asyncio.AbstractEventLoop, Lane] = {}
+        self._last_lane: Lane | None = None
         self._closed = False
+
+    def _renew_if_forked(self) -> None:
+        if self._pid != os.getpid():
+            for worker in self._idle:
+                worker.leave()
+            closed = self._closed
+            self._renew()
+            self._closed = closed
 
     def exchange(self, frame: bytes, timeout_s: float) -> dict[str, Any]:
         """The answer of some process; see `Worker.exchange`. Time spent in waiting for a free one is not counted.
@@ -42,17 +54,17 @@ class Pool:
         Raises:
             DatabaseError: the database was closed, or cannot be opened again.
         """
-        worker = self._place()
+        worker = self.place()
         if isinstance(worker, Future):
             place = worker
             try:
                 worker = place.result()
             except BaseException:  # an interrupt while it waited
                 if not place.cancel():
-                    self._give_back(place.result())
+                    self.give_back(place.result())
                 raise
         try:
-            worker = self._ready(worker)
+            worker = self.ready(worker)
             try:
                 return worker.exchange(frame, timeout_s)
             except Gone as gone:
@@ -61,24 +73,25 @@ class Pool:
             worker = Worker(self._first)  # a query leaves nothing, so that it may run again
             return worker.exchange(frame, timeout_s)
         finally:
-            self._give_back(worker)
+            self.give_back(worker)
 
     async def aexchange(self, frame: bytes, timeout_s: float) -> dict[str, Any]:
         """As `exchange`."""
-        worker = self._place()
+        if not loop.alone.get():
+            return wire.decode(await self._lane().exchange(frame, timeout_s))
+        worker = self.place()
         if isinstance(worker, Future):
             place = worker
             try:
                 worker = await asyncio.wrap_future(place)
             except asyncio.CancelledError:
                 if place.done() and not place.cancelled():  # it was granted at the same moment
-                    self._give_back(place.result())
+                    self.give_back(place.result())
                 raise
         try:
             if worker is None or not worker.waits:
-                worker = await asyncio.to_thread(self._ready, worker)
-            if loop.alone.get():
-                _only(self, worker)
+                worker = await asyncio.to_thread(self.ready, worker)
+            _only(self, worker)
             try:
                 return await worker.aexchange(frame, timeout_s)
             except Gone as gone:
@@ -87,16 +100,35 @@ class Pool:
             worker = await asyncio.to_thread(Worker, self._first)
             return await worker.aexchange(frame, timeout_s)
         finally:
-            self._give_back(worker)
+            self.give_back(worker)
 
-    def _place(self) -> "Worker | Future[Worker | None] | None":
+    def _lane(self) -> Lane:
+        """That of the running loop."""
+        running = asyncio.get_running_loop()
+        self._renew_if_forked()
+        lane = self._last_lane
+        if lane is None or lane.loop is not running:
+            with self._lock:
+                lane = self._lanes.get(running)
+                if lane is None:
+                    self._lanes = {loop: lane for loop, lane in self._lanes.items() if not loop.is_closed()}
+                    lane = self._lanes[running] = Lane(self, running)
+            self._last_lane = lane
+        return lane
+
+    @property
+    def left(self) -> bool:
+        """Whether a process could be had now."""
+        return self._lent < self._size
+
+    @property
+    def wanted(self) -> bool:
+        """Whether somebody waits for one."""
+        return bool(self._waiting)
+
+    def place(self) -> "Worker | Future[Worker | None] | None":
         """The right to use a process, now or, by a future, later: an idle one, or None: start one."""
-        if self._pid != os.getpid():
-            for worker in self._idle:
-                worker.leave()
-            closed = self._closed
-            self._renew()
-            self._closed = closed
+        self._renew_if_forked()
         with self._lock:
             if self._closed:
                 raise DatabaseError("this database is closed: open it again")
@@ -109,14 +141,16 @@ class Pool:
             self._waiting.append(place)
             return place
 
-    def _ready(self, worker: Worker | None) -> Worker:
+    def ready(self, worker: Worker | None) -> Worker:
+        """It, or a new one where it has ended."""
         if worker is not None and worker.waits:
             return worker
         if worker is not None:
             worker.kill()
         return Worker(self._first)
 
-    def _give_back(self, worker: Worker | None) -> None:
+    def give_back(self, worker: Worker | None) -> None:
+        """End its loan."""
         usable = worker is not None and worker.channel.fileno() >= 0
         too_many: list[tuple[Worker, Pool]] = []
         with self._lock:

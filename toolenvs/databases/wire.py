@@ -1,6 +1,6 @@
 """The frames between a database and its engine's process: a length, then JSON; what JSON lacks is one tagged object.
 
-A query is what hardly changes from one to the next, as JSON that both sides keep, a NUL, and its text.
+A query is what hardly changes from one to the next, as JSON that both sides keep, its seed and its text, NULs between.
 """
 
 import hashlib
@@ -17,13 +17,14 @@ REST = HEADER.pack(0)
 
 
 def head(**fields: Any) -> bytes:
-    """All of a query but its text, which may be kept for others."""
+    """All of a query but its seed and text, which may be kept for others."""
     return _ENCODER.encode(fields).encode() + b"\0"
 
 
-def query(head: bytes, sql: bytes) -> bytes:
+def query(head: bytes, seed: int, sql: bytes) -> bytes:
     """A query, whose text holds no NUL, as a frame."""
-    return HEADER.pack(len(head) + len(sql)) + head + sql
+    body = b"%b%d\0%b" % (head, seed, sql)
+    return HEADER.pack(len(body)) + body
 
 
 def encode(message: dict[str, Any]) -> bytes:
@@ -33,13 +34,16 @@ def encode(message: dict[str, Any]) -> bytes:
 
 
 def decode_request(body: bytes) -> dict[str, Any]:
-    """As `decode`, where the message may be a `query`: its fields, and "sql".
+    """As `decode`, where the message may be a `query`: its fields, "seed" and "sql".
 
     Raises:
         ValueError: it is neither.
     """
-    before, nul, sql = body.partition(b"\0")
-    return {**_fields(before), "sql": sql.decode()} if nul else decode(body)
+    head, nul, rest = body.partition(b"\0")
+    if not nul:
+        return decode(body)
+    seed, _, sql = rest.partition(b"\0")
+    return {**_fields(head), "seed": int(seed), "sql": sql.decode()}
 
 
 @lru_cache(256)

@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from toolenvs import loop
 from toolenvs.databases import wire
 from toolenvs.databases.awake import Awake
 from toolenvs.databases.child import PATIENCE_S
@@ -24,17 +23,11 @@ KILL_AFTER_S = 0.25
 START_TIMEOUT_S = 60.0
 _ALONE_MS = 5.0
 """How long an event loop that has nothing else to do is held for an answer."""
-_QUICK_S = 0.0003
-"""How long an event loop is held for an answer, before it is told to watch for it: that alone takes a third as long."""
-_LASTING_S = 0.002
-"""Where the last answer took longer, the next is not waited for so."""
 _AWAKE_S = 0.002
 """How long a caller that is alone stays awake for an answer, where those before came as soon."""
 _MAX_FRAME_BYTES = 1 << 30
 _PIECE_BYTES = 1 << 16
 """Received at once: memory for a larger piece would come from the kernel each time."""
-_SELECTABLE = 1024
-"""Descriptors from here on cannot be given to select()."""
 _PACKAGE = Path(__file__).resolve().parents[1]
 _BOOT = f"""
 import sys, types
@@ -104,7 +97,8 @@ class Worker:
         self._answers = select.poll()
         self._answers.register(self.channel, select.POLLIN)
         self._received = bytearray()
-        self._quick = True
+        self.watched_by: object = None
+        """The lane whose loop watches the channel."""
         self._awake_until_s = 0.0
         self._awake = Awake(self.channel, _AWAKE_S)
         try:
@@ -134,20 +128,20 @@ class Worker:
         until_s = time.monotonic() + timeout_s
         body: bytes | bytearray | None = None
         try:
-            rest = self._begun(frame)
+            rest = self.begun(frame)
             if not rest:
                 body = self._at_once(1000 * timeout_s)
             if body is None:
                 while rest:
                     _wait_to_write(self.channel, until_s)
-                    rest = self._begun(rest)
+                    rest = self.begun(rest)
                 while (body := self._frame()) is None:
                     left_s = until_s - time.monotonic()
                     if left_s <= 0 or not self._answers.poll(1000 * left_s):
                         raise TimeoutError
                     self._feed(self.channel.recv(_PIECE_BYTES))
         except TimeoutError:
-            self._drop()
+            self.drop()
             raise
         except OSError:
             raise Gone(self.kill()) from None
@@ -157,32 +151,24 @@ class Worker:
         return wire.decode(body)
 
     async def aexchange(self, frame: bytes, timeout_s: float) -> dict[str, Any]:
-        """As `exchange`; cancelling kills the process."""
+        """As `exchange`, in an event loop that has nothing else to do; cancelling kills the process."""
         started_s = time.monotonic()
         body: bytes | bytearray | None = None
         try:
-            rest = self._begun(frame)
-            if loop.alone.get():
-                if not rest:
-                    body = self._at_once(min(_ALONE_MS, 1000 * timeout_s))
-            else:
-                await asyncio.sleep(0)  # others have their turn, and may ask as well, before this holds the loop
-                if not rest and self._quick and self._soon():
-                    self._feed(self.channel.recv(_PIECE_BYTES))
-                    body = self._frame()
+            rest = self.begun(frame)
+            if not rest:
+                body = self._at_once(min(_ALONE_MS, 1000 * timeout_s))
             if body is None:
                 body = await self._slow(rest, started_s + timeout_s)
         except TimeoutError:
-            self._drop()
+            self.drop()
             raise
         except OSError:
             raise Gone(self.kill()) from None
         except BaseException:
             self.kill()
             raise
-        now_s = time.monotonic()
-        self._quick = now_s - started_s < _LASTING_S
-        self._awake_until_s = now_s + PATIENCE_S
+        self._awake_until_s = time.monotonic() + PATIENCE_S
         return wire.decode(body)
 
     async def _slow(self, rest: bytes, until_s: float) -> bytearray:
@@ -208,17 +194,26 @@ class Worker:
         self._feed(piece)
         return None
 
-    def _begun(self, frame: bytes) -> bytes:
-        """Send what the socket takes at once; the rest of it."""
+    def begun(self, frame: bytes) -> bytes:
+        """Send what the socket takes at once; the rest of it.
+
+        Raises:
+            OSError: the process ended.
+        """
         try:
             return frame[self.channel.send(frame) :]
         except BlockingIOError:
             return frame
 
-    def _soon(self) -> bool:
-        """Whether something comes in a moment; one that poll() would round up to a millisecond."""
-        descriptor = self.channel.fileno()
-        return descriptor < _SELECTABLE and bool(select.select((descriptor,), (), (), _QUICK_S)[0])
+    def received(self) -> bytearray | None:
+        """What has come meanwhile: the body of an answer, where it is whole.
+
+        Raises:
+            BlockingIOError: nothing has come.
+            OSError: the process ended.
+        """
+        self._feed(self.channel.recv(_PIECE_BYTES))
+        return self._frame()
 
     def _feed(self, piece: bytes) -> None:
         if not piece:
@@ -257,7 +252,7 @@ class Worker:
         self.channel.close()
         return ended
 
-    def _drop(self) -> None:
+    def drop(self) -> None:
         """End it without waiting for the kernel to free its memory, which can take longer than the query might."""
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
