@@ -156,6 +156,7 @@ WRONG: list[Any] = [
     {"result": [[{"document": DENSE, "score": "high"}]]},
     {"result": [[{"document": DENSE, "score": True}]]},
     (200, {}, b'{"result": [[{"document": {"id": "1", "contents": "x"}, "score": NaN}]]}'),
+    (200, {}, b'{"result": [[{"document": {"id": "1", "contents": "x"}, "score": 1%s}]]}' % (b"0" * 400)),
     {"detail": "nothing here"},
     [],
     None,

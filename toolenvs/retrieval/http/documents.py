@@ -1,11 +1,13 @@
 """A passage out of the object that servers give under "document"."""
 
 import hashlib
-import math
+import sys
 from typing import Any
 
 from toolenvs.retrieval.base import Hit
 from toolenvs.retrieval.corpus import parse_passage
+
+_MOST = sys.float_info.max
 
 
 def hit(document: Any, score: Any) -> Hit:
@@ -19,7 +21,7 @@ def hit(document: Any, score: Any) -> Hit:
         raise TypeError(f"a document is {type(document).__name__}, not an object")
     if score is None:
         score = 0.0
-    if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+    if isinstance(score, bool) or not isinstance(score, int | float) or not -_MOST <= score <= _MOST:
         raise ValueError(f"a score is {score!r:.40}")
     if document.get("id", document.get("_id")) in (None, ""):
         text = document.get("contents", document.get("text"))
