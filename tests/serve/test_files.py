@@ -79,3 +79,11 @@ def test_more_files_than_a_run_can_be_given_are_refused(served) -> None:
         body = {"code": "1", "language": "python", "files": {f"f{n}": "" for n in range(257)}, "fetch_files": fetched}
         response = served.post("/run_code", body)
         assert (response.status_code, "at most 256" in response.json()["detail"]) == (422, True)
+
+
+@pytest.mark.parametrize("path", ["d/\U0001f600.txt", "d/\u00e9 {x}'\".txt", "d/\n"])
+def test_any_name_is_put_and_fetched(served, path: str) -> None:
+    code = "import os; print(ascii(os.listdir('d')))"
+    ran = served.run(code, files={path: "aGk="}, fetch_files=[path])
+    assert ran["run_result"]["stdout"] == f"{[path.removeprefix('d/')]!a}\n"
+    assert ran["files"] == {path: "aGk="}

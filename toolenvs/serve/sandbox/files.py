@@ -7,7 +7,6 @@ to its own files only.
 
 import base64
 import contextlib
-import json
 from collections.abc import Iterator
 from types import TracebackType
 
@@ -31,7 +30,7 @@ def _put(path, data):
     with open(path, {mode!r}) as file:
         file.write(base64.b64decode(data))
 try:
-    _put({path}, {data!r})
+    _put({path!a}, {data!r})
 finally:
     del _put
 """
@@ -44,7 +43,7 @@ def _get(path, start, count):
         file.seek(start)
         return base64.b64encode(file.read(count)).decode()
 try:
-    _got = _get({path}, {start}, {count})
+    _got = _get({path!a}, {start}, {count})
 finally:
     del _get
 globals().pop("_got")
@@ -127,7 +126,7 @@ class WithFiles:
     async def _put(self, path: str, data: bytes) -> None:
         for start in range(0, max(len(data), 1), _CHUNK_BYTES):
             text = base64.b64encode(data[start : start + _CHUNK_BYTES]).decode()
-            program = _PUT.format(mode="ab" if start else "wb", path=json.dumps(path), data=text)
+            program = _PUT.format(mode="ab" if start else "wb", path=path, data=text)
             result = await self._session.arun(program, timeout_s=_LIMIT_S)
             if result.status == "error":  # no room, a file where a folder is wanted, or nothing may be written at all
                 raise Refused(422, f"the file {path[:80]!r} cannot be put there: {result.error}")
@@ -135,7 +134,7 @@ class WithFiles:
                 raise SandboxError(f"the file {path[:80]!r} cannot be put there: {result.error}")
 
     async def _get(self, path: str, start: int) -> bytes | None:
-        program = _GET.format(path=json.dumps(path), start=start, count=_CHUNK_BYTES)
+        program = _GET.format(path=path, start=start, count=_CHUNK_BYTES)
         result = await self._session.arun(program, timeout_s=_LIMIT_S)
         if result.status != "ok" or result.value is None:
             return None
