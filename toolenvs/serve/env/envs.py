@@ -24,7 +24,7 @@ class Env:
     key: str
     building: "asyncio.Task[Blueprint]"
     episodes: int = 0
-    """That live now; while there are any it is kept."""
+    """That live now, or are about to; while there are any it is kept."""
 
     @property
     def blueprint(self) -> Blueprint:
@@ -87,6 +87,7 @@ class Envs:
             await self._make_room()
             env = self._envs.pop(key, None) or Env(key, asyncio.create_task(self._build(name, overrides)))
         self._envs[key] = env  # the latest used last
+        env.episodes += 1  # it is wanted, and kept until who waits has it
         try:
             await asyncio.shield(env.building)
         except BaseException:
@@ -94,6 +95,8 @@ class Envs:
             if failed and self._envs.get(key) is env:
                 del self._envs[key]  # the next one may try again
             raise
+        finally:
+            env.episodes -= 1
         return env
 
     async def _build(self, name: str, overrides: Mapping[str, Any]) -> Blueprint:
