@@ -1,5 +1,6 @@
 """What crosses the wire comes back equal, types included."""
 
+import datetime
 import json
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolenvs.errors import TaskError
 from toolenvs.remote import wire
 from toolenvs.tasks.task import Task
 
@@ -57,7 +59,7 @@ def test_lone_surrogates_and_numbers_of_numpy_cross() -> None:
     assert wire.unpack(across(wire.pack(("\ud800", np.int64(3), np.float32(0.5))))) == ("\ud800", 3, 0.5)
 
 
-@pytest.mark.parametrize("value", [object(), {1, 2}, [lambda: 0]])
+@pytest.mark.parametrize("value", [object(), {1, 2}, [lambda: 0], np.arange(3), datetime.date(2026, 1, 2)])
 def test_what_has_no_form_is_refused(value: Any) -> None:
     with pytest.raises(TypeError, match="has no form in JSON"):
         wire.pack(value)
@@ -95,3 +97,10 @@ def test_tasks_come_back_equal() -> None:
         extra={"rows": ((1, "a"), (2, b"b")), "calls": [{"action": "open"}]},
     )  # fmt: skip
     assert wire.task_from_json(across(wire.task_to_json(task))) == task
+
+
+def test_a_task_that_cannot_be_sent_is_named_and_its_column_too() -> None:
+    """Files of tasks may hold dates, which nobody but a server minds."""
+    task = Task(id="a", question="q", extra={"level": 3, "made": datetime.date(2026, 1, 2)})
+    with pytest.raises(TaskError, match=r"task 'a' cannot be sent to a client: extra\['made'\]: date has no form"):
+        wire.task_to_json(task)

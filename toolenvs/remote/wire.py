@@ -11,6 +11,7 @@ from typing import Any
 
 from toolenvs.budget import Elapsed, Usage
 from toolenvs.episode import Episode, ToolCall, Turn
+from toolenvs.errors import TaskError
 from toolenvs.page import Page
 from toolenvs.tasks.task import Task
 from toolenvs.transcript import Segment
@@ -39,7 +40,7 @@ def pack(value: Any) -> Any:
         if plain:
             return {key: pack(item) for key, item in value.items()}
         return {_PAIRS: [[pack(key), pack(item)] for key, item in value.items()]}
-    if hasattr(value, "item"):  # a number of numpy's
+    if getattr(value, "ndim", None) == 0:  # a number of numpy's
         return pack(value.item())
     raise TypeError(f"{type(value).__name__} has no form in JSON")
 
@@ -94,7 +95,17 @@ def turn_from_json(data: Json) -> Turn:
 
 
 def task_to_json(task: Task) -> Json:
-    """One task, gold included."""
+    """One task, gold included.
+
+    Raises:
+        TaskError: one of its columns has no form in JSON.
+    """
+    for column, value in task.extra.items():
+        try:
+            pack(value)
+        except TypeError as error:
+            told = f"task {task.id!r} cannot be sent to a client: extra[{column!r}]: {error}"
+            raise TaskError(f"{told}; leave the column out of the file of tasks, or write it as text") from None
     return {entry.name: pack(getattr(task, entry.name)) for entry in fields(task)}
 
 
