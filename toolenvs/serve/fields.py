@@ -161,6 +161,6 @@ def _digits(value: int) -> str:
 
 
 def _kind(value: object) -> str:
-    return {type(None): "null", dict: "an object", list: "a list", str: "a string", bool: "true or false"}.get(
-        type(value), "a number"
-    )
+    """What JSON calls it, or, of what else msgpack has, Python."""
+    names = {type(None): "null", dict: "an object", list: "a list", str: "a string", bool: "true or false"}
+    return names.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)

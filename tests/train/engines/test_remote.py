@@ -165,6 +165,7 @@ def test_weights_are_refused_while_requests_run(engine, asked, trainer, monkeypa
         ({"ids": [1], "temperature": None}, "temperature"),
         ({"ids": [1], "top_p": 0}, "top_p"),
         ({"ids": [1], "key": 3}, "key"),
+        ({"ids": [1], "seed": -1}, "seed"),
         ({"ids": [1], "stops": []}, "'ids'"),
         ([], "'ids'"),
     ],

@@ -161,6 +161,8 @@ def _read(body: object) -> GenerateRequest:
     numbers = {name: body[name] for name in ("max_new_tokens", "seed") if name in body}
     if not all(map(_whole, numbers.values())):
         raise Refused(400, f"max_new_tokens and seed are whole numbers, not {json.dumps(numbers)}")
+    if numbers.get("seed", 0) < 0:
+        raise Refused(400, "seed: at least 0")
     shares = {name: body[name] for name in ("temperature", "top_p") if name in body}
     if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in shares.values()):
         raise Refused(400, f"temperature and top_p are numbers, not {json.dumps(shares)}")
