@@ -44,6 +44,14 @@ def test_other_machines_are_warned_of(run, monkeypatch: pytest.MonkeyPatch) -> N
     assert "s3cret" not in output
 
 
+@pytest.mark.usefixtures("not_served")
+def test_other_machines_may_act_where_no_token_is_asked_for(run) -> None:
+    """OpenEnv's clients send none: it had been said that the token travels unencrypted."""
+    output = run("serve", "openenv", "Countdown-v0", "--port", "0", "--host", "0.0.0.0").output
+    assert "Whoever reaches it may act here, with the page's tools: bar the port." in output
+    assert "token" not in output
+
+
 def test_a_missing_extra_is_named(run, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith("toolenvs.serve")]:
         monkeypatch.delitem(sys.modules, name)

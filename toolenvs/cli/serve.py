@@ -76,8 +76,7 @@ def sandbox(
     )
     with contextlib.closing(run.bind(host, port)) as listener:
         if not run.is_loopback(listener):
-            what = "run programs here"
-            serving.warn(run.url(listener), what, "" if settings.token else TOKEN)
+            serving.warn(run.url(listener), "run programs here", token=bool(settings.token), variable=TOKEN)
         application = build(settings)
         typer.echo(f"serving the {backend} sandbox on {run.url(listener)}")
         run.serve(application, listener, head_s=settings.body_s, grace_s=grace_s)
@@ -132,7 +131,7 @@ def search(
     )
     with contextlib.closing(run.bind(host, port)) as listener:
         if not run.is_loopback(listener):
-            serving.warn(run.url(listener), "search here", "" if settings.token else SEARCH_TOKEN)
+            serving.warn(run.url(listener), "search here", token=bool(settings.token), variable=SEARCH_TOKEN)
         retriever = shared.retriever(index, backend or None, **overrides(options))
         retriever.search([_FIRST], settings.topk)  # compiles what is compiled, and fails before it serves
         application = build(retriever, settings)

@@ -75,7 +75,7 @@ def env(
                     f"{run.url(listener)} can be reached from other machines, which could run programs here: set "
                     f"{TOKEN} to a secret, for clients too, or listen on 127.0.0.1"
                 )
-            serving.warn(run.url(listener), "run environments here", "")
+            serving.warn(run.url(listener), "run environments here", token=True)
         application = build(settings, _codec(tokenizer))
         served = f"{len(pages)} pages" if pages else "every bundled page"
         typer.echo(f"serving {served} on {run.url(listener)}")

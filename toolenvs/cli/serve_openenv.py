@@ -30,7 +30,7 @@ def openenv(
         from toolenvs.serve import run
     with contextlib.closing(run.bind(host, port)) as listener:
         if not run.is_loopback(listener):
-            serving.warn(run.url(listener), "act here, with the page's tools", "")
+            serving.warn(run.url(listener), "act here, with the page's tools", token=False)
         served = application(page, max_sessions=max_sessions, **overrides(options))
         typer.echo(f"serving {page} for OpenEnv's clients on {run.url(listener)}")
         run.serve(served, listener, head_s=30.0, grace_s=grace_s, quick=True, max_message_bytes=MAX_MESSAGE_BYTES)

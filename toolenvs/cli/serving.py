@@ -20,12 +20,20 @@ def extra() -> Iterator[None]:
         raise MissingExtraError(package, "serve", "toolenvs serve") from None
 
 
-def warn(url: str, what: str, token: str) -> None:
-    """Say who may use it; `token` names the variable that would ask for one, "" where one is asked for."""
+def warn(url: str, what: str, *, token: bool, variable: str = "") -> None:
+    """Say who may use it.
+
+    Args:
+        url: where it is served.
+        what: others may do there.
+        token: whether one is asked for.
+        variable: that would hold one; "" where its clients have none.
+    """
     typer.secho(f"WARNING: {url} can be reached from other machines.", fg="red", bold=True, err=True)
-    who = (
-        f"Whoever reaches it may {what}: set {token}, or bar the port."
-        if token
-        else ("What is sent and the token travel unencrypted: put a proxy with TLS in front.")
-    )
+    if token:
+        who = "What is sent and the token travel unencrypted: put a proxy with TLS in front."
+    else:
+        who = f"Whoever reaches it may {what}: " + (
+            f"set {variable}, or bar the port." if variable else "bar the port."
+        )
     typer.secho(f"WARNING: {who}", fg="red", bold=True, err=True)
