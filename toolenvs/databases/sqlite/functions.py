@@ -1,7 +1,8 @@
 """Functions of SQLite that would differ from run to run, or that could not be stopped, put right on a connection.
 
 The clock stands still, random numbers come from a seed, and printf() refuses widths that nobody wants. What SQLite
-itself computes for them, a second connection computes.
+itself computes for them, a second connection computes. Where SQLite's own clock cannot be stopped, every function that
+may ask for it is replaced.
 """
 
 import math
@@ -12,10 +13,14 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from toolenvs.databases.sqlite import clock
+
 CALL_STEPS = 40
 """Steps that a call from SQLite into this module is counted as; it takes about as long."""
 _DATES = ("date", "time", "datetime", "julianday", "unixepoch")
 _CONVERSION = re.compile(r"%[-+ 0#,!]*(\*|\d*)(?:\.(\*|\d*))?l*(.?)", re.DOTALL)
+_MILLISECONDS = len("2025-01-01 00:00:00.000")
+"""Of a moment; SQLite's own clock knows no less."""
 _MOMENTS = 65_536
 """Answers about moments, of short texts, that are kept."""
 _LEADING = re.compile(r"\s*([+-]?\d{1,19})")
@@ -31,18 +36,16 @@ class Functions:
         self._seed = 0
         self._moments: dict[tuple[str, ...], Any] = {}
         self.now = ""
+        self._days: float | None = None
         self.max_bytes = 0
         self.calls = 0
         """Since the query began."""
         self.problem: str | None = None
         """What was wrong with a call since the query began."""
         known = {name for (name,) in self._native.execute("SELECT name FROM pragma_function_list")}
-        for name in _DATES:
-            self._override(connection, name, self._date(name, at=0), known)
-        self._override(connection, "strftime", self._date("strftime", at=1), known)
-        self._override(connection, "timediff", self._timediff, known)
-        for name, function in (("current_date", "date"), ("current_time", "time"), ("current_timestamp", "datetime")):
-            self._override(connection, name, self._date(function, at=0), known, arguments=0)
+        self._stopped = clock.stopped()
+        if not self._stopped:
+            self._replace_dates(connection, known)
         for name in ("printf", "format"):
             self._override(connection, name, self._printf, known)
         connection.create_function("random", 0, self._next)
@@ -50,19 +53,31 @@ class Functions:
 
     def start(self, seed: int, now: str, max_bytes: int) -> None:
         """Set the seed, the clock and the largest value of the next query."""
+        now = now[:_MILLISECONDS]
         if now != self.now:
             self.now = now
+            (self._days,) = self._native.execute("SELECT julianday(?)", (now,)).fetchone()
             self._call.cache_clear()
             self._moments.clear()
         if max_bytes != self.max_bytes:
             self.max_bytes = max_bytes
             self._native.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max_bytes)
+        if self._stopped:
+            clock.tell(self._days)  # others of this process may have told it something else
         self._seed, self._seeded, self.calls, self.problem = seed, False, 0, None
 
     @property
     def drew(self) -> bool:
         """Whether the query asked for a random number."""
         return self._seeded
+
+    def _replace_dates(self, connection: sqlite3.Connection, known: set[str]) -> None:
+        for name in _DATES:
+            self._override(connection, name, self._date(name, at=0), known)
+        self._override(connection, "strftime", self._date("strftime", at=1), known)
+        self._override(connection, "timediff", self._timediff, known)
+        for name, function in (("current_date", "date"), ("current_time", "time"), ("current_timestamp", "datetime")):
+            self._override(connection, name, self._date(function, at=0), known, arguments=0)
 
     def _override(
         self,
