@@ -96,8 +96,7 @@ def roles(box: LocalBox) -> dict[str, list[int]]:
     for pid in outer:
         for below in descendants(pid):
             parent = _parent(below)
-            inner = box.tier != "fork" and parent == pid
-            found["first process" if inner else "cell"].append(below)
+            found["first process" if parent == pid else "cell"].append(below)
     return {role: pids for role, pids in found.items() if pids}
 
 

@@ -46,9 +46,9 @@ def row(name: str, value: str, goal: str = "") -> None:
 
 
 def fork_servers(box: LocalBox, kind: str = "") -> list[int]:
-    """The processes that fork cells; below the fork tier each has one above it that only waits."""
+    """The processes that fork cells; each has one above it that only waits."""
     pids = [server.process.pid for server in box._pools[kind].servers] if kind else box.server_pids
-    return [inner for pid in pids for inner in ([pid] if box.tier == "fork" else children(pid))]
+    return [inner for pid in pids for inner in children(pid)]
 
 
 def children(pid: int) -> list[int]:
@@ -158,16 +158,15 @@ def main() -> None:
         latency("stateless sympy solve, 30 ms between requests", "15", lambda: box.run(SYMPY), 40, gap_s=0.03)
         cpu_per_call("stateless print", "3.5", box, PRINT)
         cpu_per_call("stateless numpy, scipy, sympy imported", "5.5", box, FULL)
-        if box.tier != "fork":  # it refuses forks
-            with box.session() as session:
-                session.run(ARRAYS)
+        with box.session() as session:
+            session.run(ARRAYS)
 
-                def fork_and_call() -> None:
-                    with session.fork() as copy:
-                        copy.run("x")
+            def fork_and_call() -> None:
+                with session.fork() as copy:
+                    copy.run("x")
 
-                latency("fork of a session with 50 MB, and its first call", "4 / 8", fork_and_call, 60)
-                latency("the same, 20 ms between them", "", fork_and_call, 40, gap_s=0.02)
+            latency("fork of a session with 50 MB, and its first call", "4 / 8", fork_and_call, 60)
+            latency("the same, 20 ms between them", "", fork_and_call, 40, gap_s=0.02)
         many_sessions(box)
     if box.tier != "hardened":
         with LocalBox(tier=box.tier) as box:

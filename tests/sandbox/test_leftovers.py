@@ -68,8 +68,6 @@ async def _settled(box: LocalBox, live: int, descriptors: int) -> None:
 
 @pytest.mark.parametrize("what", ["run", "session run", "session", "fork"])
 async def test_what_is_cancelled_at_any_moment_leaves_nothing(box: LocalBox, what: str) -> None:
-    if what == "fork" and box.tier == "fork":
-        pytest.skip("this tier refuses every fork; see test_forks.py")
     dice = random.Random(5)
     session = await box.asession()
     await session.arun("x = 1")
@@ -164,9 +162,8 @@ def _cells(box: LocalBox) -> set[int]:
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-    servers = set(box.server_pids)
-    if box.tier != "fork":
-        servers = {pid for pid, parent in parents.items() if parent in servers}
+    outer = set(box.server_pids)
+    servers = {pid for pid, parent in parents.items() if parent in outer}
     return {pid for pid, parent in parents.items() if parent in servers}
 
 

@@ -1,5 +1,6 @@
 """What every backend offers: a box that runs programs, and sessions that keep an interpreter."""
 
+import asyncio
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Mapping
@@ -146,3 +147,13 @@ class Box(Closing):
     @abstractmethod
     def asession(self, *, seed: int | None = None) -> Coroutine[Any, Any, Session]:
         """As `session`."""
+
+
+async def finish_first(work: "asyncio.Future[Any]") -> None:
+    """Wait for `work` although this task is cancelled; cancelled once more, give it up."""
+    try:
+        await asyncio.shield(work)
+    except asyncio.CancelledError:
+        if not work.done():
+            await work
+        raise

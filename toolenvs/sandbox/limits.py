@@ -103,6 +103,7 @@ def plan(tier: str, name: str, limits: Limits, *, subprocesses: bool = False, se
         files=limits.files,
         open_files=limits.open_files,
         processes=limits.processes,
+        sessions=limits.max_sessions,
         unprivileged_uid=limits.unprivileged_uid,
         users=users.span(limits.unprivileged_uid),
         subprocesses=subprocesses,

@@ -186,7 +186,7 @@ class LocalBox(base.Box):
     @property
     def _forks(self) -> bool:
         """Whether sessions can be copied."""
-        return self.tier != "fork" and not self.subprocesses
+        return not self.subprocesses
 
     def _pool(self, code: str, *, lasting: bool = False) -> Pool:
         """Where a program runs; one that starts a session, whose later ones may import anything: no bare one."""
@@ -272,7 +272,7 @@ class LocalSession(base.Session):
         is no fork: hooks of `os.register_at_fork` do not run.
 
         Raises:
-            ForkError: it holds threads, open files or written files, or forks are refused (fork tier, subprocesses).
+            ForkError: it holds threads, files open for more than reading or written files, or subprocesses are allowed.
             SandboxError: the sandbox itself failed.
         """
         with self._one_at_a_time():
@@ -310,7 +310,7 @@ class LocalSession(base.Session):
                 # A copy that has been asked for is made: its answer would be in the way of the next one.
                 copying = asyncio.ensure_future(_adrive(exchange))
                 try:
-                    await _finish_first(copying)
+                    await base.finish_first(copying)
                     return self._copied(copy, exchange)
                 except BaseException:
                     copy.kill()
@@ -324,8 +324,7 @@ class LocalSession(base.Session):
 
     def _check_forkable(self) -> None:
         if not self._box._forks and self._cell is not None:
-            why = "with subprocesses" if self._box.subprocesses else f"in the {self._box.tier} tier"
-            raise ForkError(f"the local sandbox refuses every fork {why}: replay the programs")
+            raise ForkError("the local sandbox refuses every fork with subprocesses: replay the programs")
 
     def _begin_copy(self, cell: Cell) -> tuple[Cell, Exchange]:
         nonce = _nonce()
@@ -440,16 +439,6 @@ def _nonce() -> int:
             _NONCES.extend(struct.unpack("<64Q", os.urandom(512)))
 
 
-async def _finish_first(work: "asyncio.Future[Any]") -> None:
-    """Wait for `work` although this task is cancelled; cancelled once more, give it up."""
-    try:
-        await asyncio.shield(work)
-    except asyncio.CancelledError:
-        if not work.done():
-            await work
-        raise
-
-
 async def _take(pool: Pool, *, forkable: bool = False) -> Cell:
     """A cell; a fork server that has to start does so beside the loop."""
     if not pool.started:
@@ -485,5 +474,5 @@ async def _adrive(exchange: Exchange) -> Result:
     if not exchange.must_wait:
         return exchange.conclude()
     ending = asyncio.ensure_future(asyncio.to_thread(exchange.conclude))
-    await _finish_first(ending)
+    await base.finish_first(ending)
     return ending.result()

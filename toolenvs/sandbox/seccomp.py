@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import os
 import struct
 from collections.abc import Iterable
 from functools import cache, lru_cache
@@ -74,7 +75,7 @@ _X32_BIT = 0x40000000
 _PROCESS, _GROUP, _FORK = 0x50494421, 0x47525021, 0x464F524B
 
 _SET_MODE_FILTER = 1
-_NEW_LISTENER = 1 << 3
+_NEW_LISTENER, _WAIT_KILLABLE = 1 << 3, 1 << 5
 
 
 def _fail(code: int) -> int:
@@ -129,6 +130,18 @@ def _signal_own_processes(argument: int, *, one_thread: bool = False) -> list[by
     for target in (0, -1, _PROCESS, _GROUP):
         code += [_one(_JUMP_EQUAL, target, 0, 1), _one(_RETURN, _KILL)]
     return [*code, _one(_RETURN, _ALLOW)]
+
+
+def _die_with_the_parent() -> list[bytes]:
+    """Allow prctl to ask for SIGKILL when the parent ends; for whatever else it is asked, go on."""
+    return [
+        _low(0),
+        _one(_JUMP_EQUAL, kernel.PR_SET_PDEATHSIG, 0, 4),
+        _low(1),
+        _one(_JUMP_EQUAL, _SIGKILL, 0, 1),
+        _one(_RETURN, _ALLOW),
+        _one(_RETURN, _fail(errno.EPERM)),
+    ]
 
 
 def _conditions() -> dict[str, list[bytes]]:
@@ -192,6 +205,8 @@ def template(*, private_files: bool, refuse_writing: bool = False, subprocesses:
     """
     table = numbers()
     conditions = _conditions()
+    if not private_files:  # nor is there a process id namespace: a copy has to end with the fork server by itself
+        conditions["prctl"] = [*_die_with_the_parent(), *conditions["prctl"]]
     if refuse_writing:
         conditions |= {"open": _no_writing(1), "openat": _no_writing(2)}
     if subprocesses:
@@ -268,6 +283,9 @@ def only_signal_nobody() -> bytes:
 def install(filter_code: bytes, *, listener: bool = False) -> int:
     """Load a filter for good; the descriptor of its listener, or 0."""
     _, argument = prepared(filter_code)
+    if listener:
+        with contextlib.suppress(OSError):  # before Linux 5.19, where a stop in the wrong moment loses the answer
+            return kernel.syscall("seccomp", _SET_MODE_FILTER, _NEW_LISTENER | _WAIT_KILLABLE, argument)
     return kernel.syscall("seccomp", _SET_MODE_FILTER, _NEW_LISTENER if listener else 0, argument)
 
 
@@ -308,6 +326,14 @@ def _search(segments: list[tuple[int, list[bytes]]]) -> list[bytes]:
     return [_one(_JUMP_ABOVE, first, 0, 1), _one(_JUMP, len(below)), *below, *above]
 
 
+def _unlike_its_copy(thread: int) -> int:
+    """The error for a fork of a process with further threads, which the copy would not have; 0 for any other."""
+    try:
+        return errno.EBUSY if len(os.listdir(f"/proc/{thread}/task")) > 1 else 0
+    except OSError:
+        return errno.EOPNOTSUPP  # nobody can tell without /proc
+
+
 class Listener:
     """Answers the forks that `ask_before_forking` stops, in the fork server."""
 
@@ -327,9 +353,12 @@ class Listener:
         asked = bytearray(self._NOTIFICATION.size)
         try:
             self._control(self.RECEIVE, asked)
-            number = self._NOTIFICATION.unpack(asked)[0]
-            answer = (number, 0, 0, self._CONTINUE) if admitted else (number, 0, -errno.EPERM, 0)
+            number, thread, _, _ = self._NOTIFICATION.unpack(asked)
+            refusal = _unlike_its_copy(thread) if admitted else errno.EPERM
+            answer = (number, 0, -refusal, 0) if refusal else (number, 0, 0, self._CONTINUE)
             self._control(self.SEND, bytearray(self._RESPONSE.pack(*answer)))
+            if refusal:
+                return admitted
         except OSError:
             return admitted  # the process went away meanwhile
         return max(admitted - 1, 0)

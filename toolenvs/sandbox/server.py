@@ -20,6 +20,7 @@ from toolenvs.sandbox.walls import Plan
 BOOT_LIMIT_S = 60.0
 REAP_LIMIT_S = 10.0
 _ENDED = os.WEXITED | os.WNOHANG | os.WNOWAIT
+_END_LIMIT_S = 5.0
 _SEND_LIMIT_S = 5  # for an order; a fork server that is stopped takes none when its queue is full
 
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -59,6 +60,8 @@ class Server:
         self._reaping = threading.Lock()
         self._next_cell = 0
         self.dead = False
+        self._guarded = plan["tier"] == "fork"
+        self._copied = False
         self._cells: set[int] = set()
         try:
             self.process = _execute(plan, theirs)
@@ -121,6 +124,7 @@ class Server:
         """
         with self._lock:
             self._next_cell += 1
+            self._copied = True
             self._send(wire.ADMIT, self._next_cell, parent, descriptors=descriptors)
             self._cells.add(self._next_cell)
             return self._next_cell
@@ -150,6 +154,11 @@ class Server:
     def close(self) -> None:
         """End the fork server and every cell of it."""
         self.dead = True
+        if self._guarded and self._copied:  # its guardian is to live until the copies have ended
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(_END_LIMIT_S)
         self._socket.close()
         self.process.kill()
         self.process.wait()

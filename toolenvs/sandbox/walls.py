@@ -5,6 +5,7 @@ namespace   also user, pid, mount, network, IPC and UTS namespaces: its own smal
 hardened    also a user of its own for each cell, and a control group, into which the host puts it before anything else.
 """
 
+import contextlib
 import errno
 import os
 import resource
@@ -43,6 +44,7 @@ class Plan(TypedDict):
     files: int
     open_files: int
     processes: int
+    sessions: int
     unprivileged_uid: int
     users: tuple[int, int]
     subprocesses: bool
@@ -67,7 +69,7 @@ class Walls:
     def around_server(self) -> None:
         """Enter the namespaces and the view; called before anything is imported for programs.
 
-        In the namespace tier the process forks: the caller goes on as the first process of a pid namespace.
+        The process forks: the caller goes on as the first process of a pid namespace, or below a guardian.
 
         Raises:
             OSError: the kernel refuses a step.
@@ -98,6 +100,7 @@ class Walls:
             kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
             kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)  # the change of identity cleared it
             return
+        _go_below_a_guardian()
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
         self._statm = os.open("/proc/self/statm", os.O_RDONLY)
         if self._was_root:
@@ -105,7 +108,8 @@ class Walls:
                 kernel.unshare(kernel.CLONE_NEWNS)  # Python below a folder of mode 700: show it elsewhere
                 view.enter(*shown)
         else:
-            self._threads += _threads_of(uid)  # the limit counts everything that this user runs
+            # The limit counts everything that this user runs, and a copied interpreter is made under it.
+            self._threads += _threads_of(uid) + plan["sessions"]
 
     def measure(self) -> None:
         """Take the size of the warm server and build the rule set; called when everything is imported."""
@@ -204,6 +208,39 @@ def _become_first_process() -> None:
         _, status = os.waitpid(inner, 0)
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _go_below_a_guardian() -> None:
+    """Fork; the outer process shares the inner one's end, and first ends all that this leaves.
+
+    By themselves cells end with the fork server, but a copy of one does so because it asks the kernel for that, and it
+    is a program's.
+    """
+    kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    inner = os.fork()
+    if inner:
+        os.closerange(0, 1024)
+        _, status = os.waitpid(inner, 0)
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                os.waitpid(-1, os.WNOHANG)
+                for _ in range(_kill_children()):
+                    os.wait()
+        os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _kill_children() -> int:
+    """How many there were."""
+    count = 0
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{name}/stat") as stat:
+                parent = int(stat.read().rpartition(")")[2].split()[1])
+            if parent == os.getpid():
+                os.kill(int(name), signal.SIGKILL)
+                count += 1
+    return count
 
 
 def _become(uid: int, *, groups: bool = True) -> None:

@@ -10,6 +10,7 @@ import ast
 import atexit
 import builtins
 import contextlib
+import errno
 import gc
 import io
 import linecache
@@ -25,7 +26,7 @@ import traceback
 import types
 from typing import Any, cast
 
-from toolenvs.sandbox import folders, kernel, seccomp, wire
+from toolenvs.sandbox import folders, holdings, kernel, seccomp, wire
 from toolenvs.sandbox.outputs import Outputs
 
 CONTROL_FD = 3
@@ -427,13 +428,14 @@ class Worker:
     def _branch(self, nonce: int) -> None:
         """Copy this interpreter; the copy serves on the channels that came with the request."""
         descriptors, self._descriptors = self._descriptors, []
-        obstacle = _obstacle(set(descriptors))
-        if len(descriptors) < 4:  # there was no room for more
-            obstacle = "the program holds open files"
-        if obstacle:
+        try:
+            if len(descriptors) < 4:  # there was no room for more
+                raise holdings.HeldError(holdings.FILES)
+            files = holdings.reopened(CONTROL_FD, set(descriptors), self._outputs.folder)
+        except holdings.HeldError as held:
             for descriptor in descriptors:
                 os.close(descriptor)
-            self._answer(nonce, wire.REFUSED, False, None, obstacle)
+            self._answer(nonce, wire.REFUSED, False, None, str(held))
             return
         control, out, err, hello = descriptors
         signals = _signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # none may interrupt an admitted fork
@@ -442,25 +444,34 @@ class Worker:
             copied = kernel.fork_sibling(self._thread_id_at)
         except OSError as refused:
             _signal.pthread_sigmask(signal.SIG_SETMASK, signals)
+            holdings.close(files)
             for descriptor in descriptors:
                 os.close(descriptor)
-            self._answer(nonce, wire.REFUSED, False, None, f"the copy was refused: {refused.strerror}")
+            threads = refused.errno == errno.EBUSY  # says the fork server, which sees those that are not Python's too
+            told = holdings.THREADS if threads else f"the copy was refused: {refused.strerror}"
+            self._answer(nonce, wire.REFUSED, False, None, told)
             return
         if copied:
             _signal.pthread_sigmask(signal.SIG_SETMASK, signals)
             for descriptor in descriptors:
                 os.close(descriptor)
             self._answer(nonce, wire.OK)
-            folders.clear()
+            holdings.close(files)
+            if self._outputs.folder is not None:
+                folders.clear()
             return
         for source, target in ((control, CONTROL_FD), (out, 1), (err, 2)):
             os.dup2(source, target)
             os.close(source)
+        holdings.take_over(files)
+        if self._outputs.folder is None:  # nor is there a process id namespace, whose end would be its own
+            kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        else:
+            self._outputs.folder = folders.own()
         seccomp.install(seccomp.only_signal_nobody())
         _signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         self._thread._set_native_id()  # type: ignore[attr-defined]
         self._process = os.getpid()
-        self._outputs.folder = folders.own()
         os.write(hello, wire.HELLO)
         os.close(hello)
         self._control.sendall(wire.HELLO)
@@ -509,22 +520,6 @@ def _frame(
     sizes = len(value_bytes), len(error_bytes), len(out), len(err), len(files)
     header = wire.ANSWER.pack(wire.ANSWER_MAGIC, nonce, status, flags, *sizes)
     return b"".join((header, value_bytes, error_bytes, out, err, files))
-
-
-def _obstacle(expected: set[int]) -> str | None:
-    """What makes this interpreter impossible to copy faithfully, or None."""
-    try:
-        tasks = os.listdir("/proc/self/task")
-    except OSError:
-        return "there is no /proc here to find out what it holds"
-    if _thread._count() or len(tasks) > 1:
-        return "the program holds threads"
-    for name in map(int, os.listdir("/proc/self/fd")):
-        if name > CONTROL_FD and name not in expected and os.path.exists(f"/proc/self/fd/{name}"):
-            return "the program holds open files"
-    if any(not name.startswith(".") and not os.path.ismount(name) for name in os.listdir(".")):  # see Walls.around_cell
-        return "the program has written files"
-    return None
 
 
 def _unfinished() -> bool:

@@ -59,7 +59,7 @@ class Server:
         self._ended: dict[int, int] = {}  # cell -> wait status, until the host has asked
         self._awaited: set[int] = set()  # cells whose end the host waits for
         self._cut_off: set[int] = set()  # those of them that would have lived on
-        self._slots: dict[int, int] = {}  # cell -> slot, the lowest free number
+        self._slots: dict[int, int] = {}  # cell -> slot, the lowest free number; copies share that of the original
         self._families: dict[int, int] = {}  # copies and copied cells -> process that all of them stem from
         self._admitted: dict[int, int] = {}  # family -> forks that may still pass
         self._unknown: dict[int, int] = {}  # family -> forks that passed, less copies that said hello
@@ -111,7 +111,7 @@ class Server:
             admitted = self._admitted.get(family, 0)
             self._admitted[family] = listener.answer(admitted)
             self._unknown[family] = self._unknown.get(family, 0) + admitted - self._admitted[family]
-        else:  # nobody is left who could fork
+        elif event & select.POLLHUP:  # nobody is left who could fork
             self._poll.unregister(descriptor)
             del self._listeners[descriptor]
             self._admitted.pop(family, None)
@@ -150,8 +150,7 @@ class Server:
             elif any(cell == expected for expected, _ in self._hellos.values()):
                 self._doomed[cell] = time.monotonic() + _HELLO_LIMIT_S
             else:
-                self._families.pop(cell, None)
-                self._tell(cell, self._ended.pop(cell, 0))
+                self._end_unborn(cell)
 
     def _spawn(self, cell: int, descriptors: list[int], *, forkable: bool, user: int) -> None:
         slot = min(set(range(len(self._slots) + 1)) - set(self._slots.values()))
@@ -214,6 +213,8 @@ class Server:
         if family is None:
             return  # it ended; nobody will say hello
         self._families[parent] = self._families[cell] = family
+        if parent in self._slots:
+            self._slots[cell] = self._slots[parent]
         self._admitted[family] = self._admitted.get(family, 0) + 1
 
     def _welcome(self, descriptor: int) -> None:
@@ -272,8 +273,13 @@ class Server:
                 if cell not in self._awaited:
                     self._forget(cell)
             else:
-                self._families.pop(cell, None)
-                self._tell(cell, self._ended.pop(cell, 0))
+                self._end_unborn(cell)
+
+    def _end_unborn(self, cell: int) -> None:
+        self._families.pop(cell, None)
+        if cell not in self._pids.values():
+            self._slots.pop(cell, None)
+        self._tell(cell, self._ended.pop(cell, 0))
 
     def _settle(self, family: int) -> None:
         """Unless a copy is being made: admit no fork, and kill whatever a family has forked beside ordered copies."""
@@ -282,12 +288,13 @@ class Server:
         self._admitted.pop(family, None)
         if not self._unknown.pop(family, 0):
             return  # each fork that passed is a copy that is known
-        for name in filter(str.isdigit, os.listdir("/proc")):
-            with contextlib.suppress(OSError, IndexError):
-                with open(f"/proc/{name}/stat") as stat:
-                    session = int(stat.read().rpartition(")")[2].split()[3])  # no program can leave its own
-                if session == family and int(name) not in self._pids:
-                    os.kill(int(name), signal.SIGKILL)
+        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+            if pid not in self._pids and _session(pid) == family:  # no program can leave its own
+                with contextlib.suppress(OSError):
+                    process = os.pidfd_open(pid)  # whoever has that number next is not meant
+                    if _session(pid) == family:
+                        signal.pidfd_send_signal(process, signal.SIGKILL)
+                    os.close(process)
 
     def _bury(self) -> None:
         while True:
@@ -324,6 +331,15 @@ class Server:
 def _send_signal(pid: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError):  # a copy may have ended before it was known
         os.kill(pid, number)
+
+
+def _session(pid: int) -> int:
+    """The session of a process; 0 when it has gone."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return int(stat.read().rpartition(")")[2].split()[3])
+    except (OSError, IndexError):
+        return 0
 
 
 def _is_ending(pid: int) -> bool:

@@ -24,6 +24,7 @@ from toolenvs.sandbox.docker.engine import Engine
 
 IMAGE = "toolenvs-sandbox-test:latest"
 _PACKAGES = ["docker.io", "containerd", "runc"]
+_TO_DRAW = "matplotlib contourpy cycler fonttools kiwisolver packaging pillow pyparsing python-dateutil six".split()  # noqa: SIM905
 _UP_LIMIT_S = 60.0
 _untested: list[str] = []
 
@@ -56,7 +57,7 @@ def engine() -> Iterator[Running]:
                 ours = _Ours()
                 patch.setenv("DOCKER_HOST", ours.running.address)
             try:
-                build(IMAGE, ["numpy", "sympy", "mpmath"])  # what the tests import: it is there sooner
+                build(IMAGE, ["numpy", "sympy", "mpmath", *_TO_DRAW])  # what the tests import: it is there sooner
             except SandboxError as error:
                 raise NoEngineError(str(error)) from error
             yield ours.running if ours else Running(given, None)

@@ -30,6 +30,8 @@ with sandbox.open("local") as box:
         told["file"] = session.run("open('/src/toolenvs/__init__.py').read()").status
         told["socket"] = session.run("import socket; socket.socket()").error
         told["parent"] = session.run("import os; os.kill(os.getppid(), 9)").error
+        with session.fork() as copy:
+            told["copy"] = copy.run("x += 1; x").value, session.run("x").value
         told["root"] = session.run("import os; os.getuid() == 0").value
 print(json.dumps(told))
 """
@@ -59,5 +61,6 @@ def test_the_local_sandbox_works_inside_a_default_container(user: str, engine: R
         "kept": "20",
         "memory": "memory",
         "file": "error",
+        "copy": ["21", "20"],
         "root": "False",
     }

@@ -1,11 +1,12 @@
 """The `docker` backend: hardened containers with fork servers of their own, on the engine that DOCKER_HOST names."""
 
 import asyncio
+import contextlib
 import os
 import threading
 import time
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import replace
@@ -290,7 +291,8 @@ class DockerSession(base.Session):
                 if home is None:
                     return DockerSession(self._box, self._seed, lost=self._lost)
                 request = self._fork_request()
-                return self._copied(home, request, home.wait(home.call(request), ANSWER_LIMIT_S))
+                with self._forgotten_unless_made(home, request):
+                    return self._copied(home, request, home.wait(home.call(request), ANSWER_LIMIT_S))
             except BaseException:
                 self._box._sessions.leave()
                 raise
@@ -307,7 +309,11 @@ class DockerSession(base.Session):
                 if home is None:
                     return DockerSession(self._box, self._seed, lost=self._lost)
                 request = self._fork_request()
-                return self._copied(home, request, await self._box._areply(home, request))
+                # A copy that has been asked for is made: the session is busy in its container until then.
+                copying = asyncio.ensure_future(self._box._areply(home, request))
+                with self._forgotten_unless_made(home, request):
+                    await base.finish_first(copying)
+                    return self._copied(home, request, copying.result())
             except BaseException:
                 self._box._sessions.leave()
                 raise
@@ -325,6 +331,16 @@ class DockerSession(base.Session):
 
     def _fork_request(self) -> Request:
         return Request(frames.FORK, new_nonce(), self._number, next(self._box._numbers))
+
+    @contextlib.contextmanager
+    def _forgotten_unless_made(self, home: Container, request: Request) -> Iterator[None]:
+        """Whatever goes wrong here, no copy stays in the container."""
+        try:
+            yield
+        except BaseException:
+            home.tell(Request(frames.CANCEL, request.nonce))
+            home.tell(Request(frames.CLOSE, 0, request.seed))  # it may have been made before that was read
+            raise
 
     def _copied(self, home: Container, request: Request, reply: Reply) -> "DockerSession":
         if reply.status == frames.REFUSED:

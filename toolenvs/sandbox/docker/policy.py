@@ -30,7 +30,7 @@ def profile() -> dict[str, Any]:
     conditions = [("socketpair", 0, "SCMP_CMP_EQ", _AF_UNIX), ("clone", 0, "SCMP_CMP_MASKED_EQ", _NEW_NAMESPACES)]
     conditions += [
         ("ioctl", 1, "SCMP_CMP_EQ", value)
-        for value in (*seccomp.IOCTL, seccomp.Listener.RECEIVE, seccomp.Listener.SEND)
+        for value in (*seccomp.IOCTL, seccomp.Listener.RECEIVE, seccomp.Listener.SEND, seccomp.Listener.SET_FLAGS)
     ]
     conditions += [("fcntl", 1, "SCMP_CMP_EQ", value) for value in seccomp.FCNTL]
     always = sorted({*seccomp.ALWAYS, *seccomp.PRIVATE_FILES, *_TO_MAKE_CELLS})
