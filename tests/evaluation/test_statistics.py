@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from toolenvs.evaluation.statistics import bootstrap, holm, mcnemar, quantiles, sign_flips
+from toolenvs.evaluation.statistics import bootstrap, holm, interval, mcnemar, quantiles, sign_flips
 
 
 @pytest.mark.parametrize(("a", "b"), [(0, 0), (0, 5), (1, 9), (3, 3), (20, 40), (700, 800)])
@@ -70,6 +70,14 @@ def test_the_bootstrap_is_as_wide_as_the_mean_is_uncertain() -> None:
     assert bootstrap([values]) == (low, high)
     two = bootstrap([values, [5.0] * 10])
     assert two == pytest.approx(((low + 5) / 2, (high + 5) / 2), abs=0.01), "pages count the same, whatever their size"
+
+
+@pytest.mark.parametrize("count", range(2, 40))
+def test_tasks_that_are_all_as_hard_count_as_tasks_whatever_rounds(count: int) -> None:
+    """Of 10 tasks that are solved in 1 of 10 tries, rounding had made as many independent trials as there are tries."""
+    low, high = interval([1 / count] * count, count * count)
+    wilson = interval([1.0] + [0.0] * (count - 1), count)  # of so many trials, one try a task
+    assert (low, high) == pytest.approx(wilson)
 
 
 def test_quantiles() -> None:

@@ -38,7 +38,7 @@ def interval(means: Sequence[float], episodes: int) -> tuple[float, float]:
     """
     k, p = len(means), float(np.mean(means))
     variance = float(np.var(means)) / k
-    size = min(p * (1 - p) / variance, episodes) if variance > 0 else k
+    size = min(p * (1 - p) / variance, episodes) if variance > _ROUNDING**2 else k
     z2 = Z_95**2
     centre = (p + z2 / (2 * size)) / (1 + z2 / size)
     half = Z_95 / (1 + z2 / size) * sqrt(p * (1 - p) / size + z2 / (4 * size**2))
