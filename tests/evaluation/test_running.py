@@ -189,6 +189,9 @@ def test_a_folder_of_something_else_and_one_that_is_in_use(tmp_path: Path) -> No
     (tmp_path / "trajectories.jsonl").write_text("")
     with pytest.raises(ConfigError, match="of another command"):
         evaluate("no-tool", "ReTool-v0", tasks=1, out=tmp_path)
+    (tmp_path / "setting.json").write_text("[1]")
+    with pytest.raises(ConfigError, match="cannot be used: setting.json holds no settings"):
+        evaluate("no-tool", "ReTool-v0", tasks=1, out=tmp_path)
     evaluate("no-tool", "ReTool-v0", tasks=1, out=tmp_path / "out")
     with (
         folders.Alone(tmp_path / "out" / "trajectories.jsonl"),
@@ -243,6 +246,13 @@ def test_it_runs_beside_a_running_loop() -> None:
 def test_what_is_to_be_evaluated_must_be_said_once(given: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=r"not both|did you mean 'toolenvs-lite'|given twice"):
         evaluate("no-tool", **given)
+
+
+@pytest.mark.parametrize("name", ["tasks", "n", "concurrency", "retries"])
+def test_numbers_that_leave_nothing_to_do_are_refused(name: str) -> None:
+    """Of them, some had given an evaluation of nothing, without a word."""
+    with pytest.raises(ConfigError, match=f"{name} = -1: give at least"):
+        evaluate("no-tool", "ReTool-v0", **{name: -1})
 
 
 def test_a_command_is_ended_with_its_evaluation(tmp_path: Path) -> None:

@@ -29,6 +29,8 @@ def begin(out: Path, setting: Mapping[str, Any], free: Collection[str]) -> Path:
     try:
         out.mkdir(parents=True, exist_ok=True)
         earlier = json.loads(file.read_text("utf-8")) if file.exists() else None
+        if file.exists() and not isinstance(earlier, dict):
+            raise ValueError(f"{SETTING} holds no settings")
     except (OSError, ValueError) as error:
         raise ConfigError(f"--out {out} cannot be used: {error}") from error
     if earlier is None and trajectories.exists():

@@ -115,13 +115,21 @@ def evaluate(
         on_episode: told of each episode as it ends, and whether it is the last attempt of its try.
 
     Raises:
-        ConfigError: the folder holds another evaluation, or there is no such agent or suite.
+        ConfigError: the folder holds another evaluation, there is no such agent or suite, or a number is too small.
         PageError: there is no such page, or a key is wrong.
         TaskError: a task cannot be found; or the oracle is to solve one that carries no solution.
         InfrastructureError: a tool does not work here at all.
     """
     if (suite is None) == (not pages):
         raise ConfigError("give pages or a suite, and not both")
+    for name, value, least in (
+        ("tasks", tasks, 1),
+        ("n", n, 1),
+        ("concurrency", concurrency, 1),
+        ("retries", retries, 0),
+    ):
+        if value < least:
+            raise ConfigError(f"{name} = {value}: give at least {least}")
     sampling = sampling or Sampling()
     if suite is not None:
         suite = load_suite(suite) if isinstance(suite, str) else suite
