@@ -11,7 +11,10 @@ import pytest
 import toolenvs
 from toolenvs.agents.human import Human
 from toolenvs.agents.openai import OpenAIChat
-from toolenvs.rollout import collect, run_episode
+from toolenvs.agents.scripted import Scripted
+from toolenvs.errors import ConfigError
+from toolenvs.rollout import Request, collect, run_episode
+from toolenvs.tasks.task import Task
 
 
 def _lines(text: str) -> Any:
@@ -94,6 +97,23 @@ async def test_an_endpoint_plays_and_its_stop_string_is_written_again(endpoint: 
     assert "continue_final_message" not in first
     assert last["continue_final_message"] is True
     assert last["messages"][-1]["content"].endswith("</interpreter>\n\n")
+
+
+@pytest.mark.parametrize(("left", "asked"), [(None, 99), (500, 99), (7, 7), (0, 1)])
+async def test_no_more_tokens_are_asked_for_than_are_left(endpoint: Any, left: int | None, asked: int) -> None:
+    server = endpoint(["x"])
+    agent = OpenAIChat("m", f"http://127.0.0.1:{server.server_port}/v1", max_turn_tokens=99)
+    request = Request(
+        key="k", task=Task(id="t", question=""), turn=1, text="q", messages=[{"role": "user", "content": "q"}],
+        last_result="", calls=0, reading=False, ids=None, stop=(), max_new_tokens=left, seed=0,
+    )  # fmt: skip
+    await agent.act(request)
+    assert server.bodies[0]["max_tokens"] == asked
+
+
+def test_a_script_of_nothing_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no actions: give at least one"):
+        Scripted([])
 
 
 async def test_an_endpoint_that_refuses_is_infrastructure(endpoint: Any) -> None:

@@ -242,6 +242,11 @@ def test_what_is_no_command(line: str) -> None:
         Command(line)
 
 
+def test_no_process_at_all() -> None:
+    with pytest.raises(ConfigError, match="processes = 0: give at least 1"):
+        Command("cat", processes=0)
+
+
 async def test_lines_are_plain_json(agent: Any, tmp_path: Path) -> None:
     kept = tmp_path / "line"
     await _play(agent(f"open({str(kept)!r}, 'w').write(line); tell({{'text': ''}})"))

@@ -30,11 +30,23 @@ def fill(schema: Mapping[str, Any], content: str) -> dict[str, Any]:
     return {name: _fitting(known.get(name, {}), content) for name in wanted}
 
 
-def _fitting(schema: Mapping[str, Any], content: str) -> Any:
+def _fitting(schema: Any, content: str) -> Any:
+    """A value that fits; of several kinds, of the first that is not null."""
+    if not isinstance(schema, Mapping):  # true: anything fits
+        return content
+    if "const" in schema:
+        return schema["const"]
     if schema.get("enum"):
         return schema["enum"][0]
+    for name in ("anyOf", "oneOf"):
+        if schema.get(name):
+            return next((value for one in schema[name] if (value := _fitting(one, content)) is not None), None)
     kind = schema.get("type", "string")
+    if isinstance(kind, list):
+        kind = next((one for one in kind if one != "null"), "null")
     if kind == "array":
         return [_fitting(schema.get("items", {}), content)]
-    plain = {"integer": schema.get("minimum", 0), "number": schema.get("minimum", 0.0), "boolean": True, "object": {}}
+    if kind == "object":
+        return fill(schema, content) if schema.get("required") else {}
+    plain = {"integer": schema.get("minimum", 0), "number": schema.get("minimum", 0.0), "boolean": True, "null": None}
     return plain.get(kind, content)

@@ -52,7 +52,7 @@ class Command:
         show: told of what they write to their standard error, line by line; by default it is written to ours.
 
     Raises:
-        ConfigError: there is no such program.
+        ConfigError: there is no such program, or it is to have no process.
     """
 
     def __init__(
@@ -67,6 +67,8 @@ class Command:
             arguments = shlex.split(command)
         except ValueError as error:
             raise ConfigError(f"the command {command!r} cannot be read: {error}") from None
+        if processes < 1:
+            raise ConfigError(f"the command {command!r}: processes = {processes}: give at least 1")
         if not arguments or shutil.which(arguments[0]) is None:
             raise ConfigError(f"the command {command!r}: there is no program {arguments[:1]}; give its path")
         self._children = [_Child(arguments, timeout_s, show or _to_stderr) for _ in range(processes)]

@@ -59,11 +59,12 @@ class OpenAIChat:
             EngineError: the endpoint gave no message, after a few attempts.
             AgentError: the conversation is longer than the model reads.
         """
+        left = self._max_turn_tokens if request.max_new_tokens is None else max(request.max_new_tokens, 1)
         body: dict[str, Any] = {
             "model": self._model,
             "messages": request.messages,
             "temperature": self._temperature,
-            "max_tokens": min(self._max_turn_tokens, request.max_new_tokens or self._max_turn_tokens),
+            "max_tokens": min(self._max_turn_tokens, left),
             "seed": request.seed,
         }
         if request.stop:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolenvs.blueprint import Blueprint
-from toolenvs.errors import TaskError
+from toolenvs.errors import ConfigError, TaskError
 from toolenvs.protocols.base import Call
 from toolenvs.rollout.agent import Action, Request
 
@@ -14,10 +14,15 @@ class Scripted:
 
     Args:
         actions: what to write.
+
+    Raises:
+        ConfigError: there are none.
     """
 
     def __init__(self, actions: Sequence[str]) -> None:
         self._actions = list(actions)
+        if not self._actions:
+            raise ConfigError("a script of no actions: give at least one")
 
     async def act(self, request: Request) -> Action:
         """The action of this turn."""
