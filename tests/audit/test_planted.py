@@ -106,6 +106,8 @@ def test_splits_that_share_tasks(page: Page, other: Other) -> None:
     worded = [_row(n, question=f"Again {n}?", seed=7, answer="x") for n in (1,)]
     assert faults(page(train=seeded, test=worded), other, only=["splits"]) == {"splits.seed"}
     assert faults(page(train=train[:4], test=test[1:]), other, only=["splits"]) == set()
+    listed = [[_row(n, question=f"{words} {n}?", seed=[n, {"a": 1}]) for n in (1,)] for words in ("Seed", "Again")]
+    assert faults(page(train=listed[0], test=listed[1]), other, only=["splits"]) == {"splits.seed"}
 
 
 def test_the_same_question_with_two_golds_and_twice(page: Page, other: Other) -> None:

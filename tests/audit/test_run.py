@@ -6,7 +6,7 @@ import pytest
 
 from toolenvs.assets import page_files
 from toolenvs.audit import Other, audit
-from toolenvs.errors import InfrastructureError, PageError
+from toolenvs.errors import ConfigError, InfrastructureError, PageError
 
 Page = Callable[..., str]
 
@@ -36,6 +36,11 @@ def test_what_is_known_must_be_a_finding(page: Page, other: Other) -> None:
 def test_an_unknown_probe_is_named(page: Page, other: Other) -> None:
     with pytest.raises(PageError, match="no probe is called 'leak'; did you mean 'leaks'"):
         audit(page(), other=other, only=["leak"])
+
+
+def test_an_audit_of_no_task_is_refused(page: Page, other: Other) -> None:
+    with pytest.raises(ConfigError, match="tasks = 0: give at least 1"):
+        audit(page(), other=other, tasks=0)
 
 
 def test_an_audit_without_a_shared_process_ends_its_own(page: Page) -> None:

@@ -10,7 +10,7 @@ from toolenvs import blueprint, loop, plugins
 from toolenvs.audit.again import Other
 from toolenvs.audit.finding import Finding, Report
 from toolenvs.audit.subject import Subject
-from toolenvs.errors import PageError, did_you_mean
+from toolenvs.errors import ConfigError, PageError, did_you_mean
 
 TASKS = 3
 """Tasks that are tried where nobody says how many."""
@@ -57,9 +57,12 @@ def audit(
         overrides: keys of the page; see `toolenvs.page.load`.
 
     Raises:
+        ConfigError: no task is to be tried.
         PageError: no such page, a key or value is wrong, or `[audit.known]` names no finding.
         InfrastructureError: a tool does not work here.
     """
+    if tasks < 1:
+        raise ConfigError(f"tasks = {tasks}: give at least 1")
     known = probes()
     env = blueprint.load(page, **overrides)
     names = {name: remedy for probe in known for name, remedy in probe.faults.items()}

@@ -1,7 +1,6 @@
 """Tasks of one split in another, and tasks that stand in one twice."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from toolenvs import page as pages
 from toolenvs import tasks as task_sets
@@ -77,6 +76,7 @@ def _key(task: Task) -> str:
     return " ".join(task.question.casefold().split())
 
 
-def _seed(task: Task) -> Any:
+def _seed(task: Task) -> tuple[str, tuple[str, ...], str] | None:
+    """What tasks of the same world have in common; a file may call anything its seed."""
     seed = task.extra.get("seed")
-    return None if seed is None else (seed, task.golds, str(task.extra.get("page", "")))
+    return None if seed is None else (repr(seed), task.golds, str(task.extra.get("page", "")))
