@@ -147,3 +147,12 @@ def test_tokens_are_decoded_and_a_character_of_several_tokens_stands_once(byte_c
     assert "é" in pieces
     assert "🙂" in pieces
     assert len(pieces) == len(page.episodes[0]["tokens"]["ids"])
+
+
+def test_a_character_that_was_cut_off_is_shown_as_one(byte_codec: TokenCodec) -> None:
+    tokens = TokenTranscript()
+    tokens.append_environment(byte_codec.encode("Q"), Author.PROMPT, 0)
+    ids = byte_codec.encode("a🙂")[:-1]
+    tokens.append_policy(ids, [-0.25] * len(ids), 1)
+    pieces = _page(episode(tokens=tokens), codec=byte_codec).episodes[0]["tokens"]["text"]
+    assert "".join(pieces) == "Qa\ufffd"

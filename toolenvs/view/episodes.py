@@ -105,4 +105,6 @@ def _pieces(ids: list[int], codec: TokenCodec) -> list[str]:
             continue
         pieces.append(text)
         waiting = ()
+    if waiting:  # the beginning of a character that never came
+        pieces[-1] = decode(waiting)
     return pieces
