@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.rollout.trajectories import trajectory
 from toolenvs.budget import Limits
 from toolenvs.evaluation.measures import Prices, measure
+from toolenvs.evaluation.overall import overall
 from toolenvs.evaluation.statistics import interval
 from toolenvs.rollout import Trajectory
 from toolenvs.rollout.trajectory import CallRecord
@@ -38,6 +39,13 @@ def _episode(
         seconds=2.0,
         **more,
     )
+
+
+def test_calls_that_no_budget_was_left_for_took_no_time_on_all_pages_together_either() -> None:
+    episodes = [_episode(0, 1.0, statuses=("spent", "ok", "ok")), _episode(1, 0.0, statuses=("spent",))]
+    page = measure(episodes, n=1)
+    together = overall({"one": page, "two": page}, episodes)
+    assert together["tool_seconds"] == page.tool_seconds == {"p50": 1.5, "p95": 1.95}
 
 
 def test_measures_of_a_small_evaluation() -> None:

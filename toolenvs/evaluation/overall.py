@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from toolenvs.episode import SPENT
 from toolenvs.evaluation.measures import Measures
 from toolenvs.evaluation.statistics import bootstrap, grouped, quantiles
 from toolenvs.rollout import Trajectory
@@ -27,7 +28,7 @@ def overall(pages: Mapping[str, Measures], trajectories: Sequence[Trajectory]) -
         values = [getattr(measures, name) for measures in pages.values() if measures.episodes]
         told[name] = sum(values) if values and None not in values else None
     told["agent_seconds"] = quantiles([seconds for trajectory in whole for seconds in trajectory.agent_seconds])
-    told["tool_seconds"] = quantiles([call.seconds for trajectory in whole for call in trajectory.calls])
+    told["tool_seconds"] = quantiles([call.seconds for each in whole for call in each.calls if call.status != SPENT])
     return told
 
 
