@@ -79,6 +79,16 @@ def test_a_suite_is_evaluated_with_what_it_pins(suite: Path) -> None:
     assert result.warnings == ()
 
 
+def test_a_comment_above_a_page_stays_above_it() -> None:
+    one, two = '[[pages]]\nname = "a"\npage = "A"\ntasks = 1\n', '[[pages]]\nname = "b"\npage = "B"\ntasks = 2\n'
+    text = f"# head\n\n# the first\n# of two\n{one}# its end\n\n# the second\n{two}"
+    pinned = pin(text, {"a": ("1", "2"), "b": ("3", "4")})
+    hashed = 'page_hash = "{}"\ntasks_hash = "{}"\n'
+    wanted = f"{one}# its end\n" + hashed.format(1, 2) + f"\n# the second\n{two}" + hashed.format(3, 4)
+    assert pinned == f"# head\n\n# the first\n# of two\n{wanted}"
+    assert pin(pinned, {"a": ("1", "2"), "b": ("3", "4")}) == pinned
+
+
 def test_a_page_or_tasks_that_changed_are_told(suite: Path) -> None:
     _pin(suite)
     pinned = load_suite(str(suite))

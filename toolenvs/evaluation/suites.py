@@ -16,6 +16,7 @@
 A page or its tasks may change after that; the suite then says so, and results from before and after are not compared.
 """
 
+import itertools
 import re
 import tomllib
 from collections.abc import Mapping
@@ -138,13 +139,15 @@ def pin(text: str, hashes: Mapping[str, tuple[str, str]]) -> str:
         text: of the file.
         hashes: of the page and of its tasks, by the page's name.
     """
-    head, *tables = re.split(r"(?m)^(?=\[\[pages\]\])", text)
+    starts = [found.start() for found in re.finditer(r"(?m)^(?:#.*\n)*\[\[pages\]\]", text)]  # what is said above each
+    head, *tables = (text[start:end] for start, end in itertools.pairwise([0, *starts, len(text)]))
     pinned = []
     for table in tables:
         body = re.sub(r"(?m)^(page|tasks)_hash *=.*\n?", "", table).rstrip("\n")
+        above, opening, body = re.split(r"(?m)^(\[\[pages\]\])", body, maxsplit=1)
         body, gap, rest = body.partition("\n[")  # a table of its own, such as [pages.overrides]
         name = tomllib.loads(table)["pages"][0]["name"]
         of_page, of_tasks = hashes[name]
-        body = f'{body.rstrip()}\npage_hash = "{of_page}"\ntasks_hash = "{of_tasks}"\n'
+        body = f'{above}{opening}{body.rstrip()}\npage_hash = "{of_page}"\ntasks_hash = "{of_tasks}"\n'
         pinned.append(body + (f"{gap}{rest}\n" if gap else "") + "\n")
     return (head + "".join(pinned)).rstrip("\n") + "\n"
