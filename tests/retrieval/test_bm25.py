@@ -21,6 +21,7 @@ from toolenvs import retrieval
 from toolenvs.errors import ConfigError, RetrievalError
 from toolenvs.retrieval.bm25 import MAX_TERMS, Bm25, build, builder, similarity
 from toolenvs.retrieval.bm25.rank import kth
+from toolenvs.retrieval.folder import building
 from toolenvs.retrieval.store import Store
 
 WORDS = [f"w{number}" for number in range(40)]
@@ -288,6 +289,31 @@ def test_an_interrupted_build_leaves_the_old_index(folder: Path, tmp_path: Path)
     with retrieval.open(kept) as retriever, retrieval.open(folder) as before:
         assert retriever.fingerprint == before.fingerprint
         assert retriever.search(["lake"]) == before.search(["lake"])
+
+
+def test_an_interrupt_while_the_new_index_takes_its_place_leaves_the_old_one(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = shutil.copytree(folder, tmp_path / "kept")
+    rename = Path.rename
+
+    def interrupted(self: Path, target: Path) -> Path:
+        if self.name.endswith(".building"):
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        build(Store(kept), k1=2.0, b=0.1, processes=1)
+    monkeypatch.setattr(Path, "rename", rename)
+    assert sorted(path.name for path in kept.iterdir()) == ["bm25", "dense", "passages"]
+    with retrieval.open(kept) as retriever, retrieval.open(folder) as before:
+        assert retriever.fingerprint == before.fingerprint
+    (kept / "bm25").rename(kept / f".bm25.{2**30}.replaced")  # as where the process was killed at that moment
+    with pytest.raises(KeyboardInterrupt), building(kept, "bm25"):
+        raise KeyboardInterrupt
+    with retrieval.open(kept) as retriever, retrieval.open(folder) as before:
+        assert retriever.fingerprint == before.fingerprint
 
 
 def test_a_build_that_was_killed_leaves_nothing_for_ever(tmp_path: Path) -> None:

@@ -61,6 +61,8 @@ def test_files_and_options_that_cannot_be_used(tmp_path: Path) -> None:
         list(read_corpus(tmp_path / "b.jsonl"))
     with pytest.raises(ConfigError, match="did you mean 'bm25'"):
         retrieval.index(tmp_path / "b.jsonl", tmp_path / "index", ["bm24"])
+    with pytest.raises(ConfigError, match=r"names in a list, such as \('bm25',\)"):
+        retrieval.index(tmp_path / "b.jsonl", tmp_path / "index", "bm25")
     with pytest.raises(ConfigError, match="no option 'k2'"):
         retrieval.index(tmp_path / "b.jsonl", tmp_path / "index", options={"k2": 1})
 

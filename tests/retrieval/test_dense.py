@@ -132,6 +132,8 @@ def test_hybrid_fuses_and_fetches(folder: Path) -> None:
         assert both.fetch(["0"])[0] is not None
     with pytest.raises(ConfigError, match="two rankings"):
         Hybrid(folder, of=["bm25"])
+    with pytest.raises(ConfigError, match="names in a list, not 'bm25'"):
+        Hybrid(folder, of="bm25")
 
 
 @given(st.lists(st.permutations("abcdef"), min_size=1, max_size=3))

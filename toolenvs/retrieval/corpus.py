@@ -38,7 +38,7 @@ class Passage:
 
 
 class Progress(Protocol):
-    """Is told how many bytes of the corpus file have been read."""
+    """Is told how much of the corpus file has been read: bytes, or rows of Parquet."""
 
     def __call__(self, done: int, total: int) -> None:
         """Called now and then."""

@@ -28,21 +28,35 @@ _MANIFEST = "manifest.json"
 def building(folder: Path, part: str) -> Iterator[Path]:
     """A fresh folder to write `part` into, which takes its place in `folder` when the block ends without an error."""
     folder.mkdir(parents=True, exist_ok=True)
-    place, fresh = folder / part, folder / f".{part}.{os.getpid()}.building"
-    for left in folder.glob(f".{part}.*.building"):  # by a build that was killed
-        if not _runs(int(left.name.split(".")[-2])):
-            shutil.rmtree(left, ignore_errors=True)
-    shutil.rmtree(fresh, ignore_errors=True)
+    place = folder / part
+    fresh, old = (folder / f".{part}.{os.getpid()}.{what}" for what in ("building", "replaced"))
+    _tidy(folder, part)
     fresh.mkdir()
     try:
         yield fresh
-        old = folder / f".{part}.{os.getpid()}.replaced"
-        if place.exists():
-            place.rename(old)
-        fresh.rename(place)
+        try:
+            if place.exists():
+                place.rename(old)
+            fresh.rename(place)
+        except BaseException:
+            if old.exists() and not place.exists():
+                old.rename(place)
+            raise
         shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _tidy(folder: Path, part: str) -> None:
+    """Put away what builds left that were killed: a half part, or the part that was about to be replaced."""
+    for left in folder.glob(f".{part}.*.*"):
+        pid, what = left.name.split(".")[-2:]
+        if int(pid) != os.getpid() and _runs(int(pid)):
+            continue
+        if what == "replaced" and not (folder / part).exists():
+            left.rename(folder / part)
+        else:
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def _runs(pid: int) -> bool:

@@ -32,6 +32,8 @@ class Hybrid(Retriever):
     ) -> None:
         from toolenvs.retrieval import open as open_one
 
+        if isinstance(of, str):
+            raise ConfigError(f"the backend 'hybrid' takes names in a list, not {of!r}")
         opened: list[Retriever] = []
         try:
             for part in of if isinstance(source, str | Path) else source:

@@ -50,6 +50,8 @@ def index(
         ConfigError: the corpus, a backend or an option cannot be used; says where and why.
         MissingExtraError: a backend needs a package that is not installed.
     """
+    if isinstance(backends, str):
+        raise ConfigError(f"backends are names in a list, such as ({backends!r},), not {backends!r}")
     given, unused = dict(options or {}), set(options or {})
     chosen = []
     for name in dict.fromkeys(backends):
