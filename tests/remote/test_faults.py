@@ -188,6 +188,15 @@ def test_a_server_that_answers_with_something_else_is_infrastructure(
     env.close()
 
 
+@pytest.mark.parametrize("told", [{}, {"tasks": None}, {"tasks": []}, {"tasks": [{}]}, {"tasks": [None] * 64}])
+def test_tasks_that_are_none_are_infrastructure(monkeypatch: pytest.MonkeyPatch, served: Any, told: Any) -> None:
+    blueprint = remote.load(served.url, "ReTool-v0")
+    monkeypatch.setattr(blueprint.link, "ask", lambda *_: told)
+    for look in (lambda: blueprint.tasks[0], lambda: blueprint.tasks.find("x"), lambda: list(blueprint.tasks)):
+        with pytest.raises(InfrastructureError, match="answered with something else"):
+            look()
+
+
 def test_a_port_that_speaks_something_else_is_infrastructure(transport: str) -> None:
     import threading
 

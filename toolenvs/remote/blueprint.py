@@ -124,7 +124,8 @@ class RemoteTasks:
             raise IndexError(f"there is no task {index}; indices go from 0 to {self._count - 1}")
         chunk, place = divmod(index, _CHUNK)
         if chunk not in self._kept:
-            self._kept[chunk] = self._fetch({"start": chunk * _CHUNK, "count": _CHUNK})
+            start = chunk * _CHUNK
+            self._kept[chunk] = self._fetch({"start": start, "count": _CHUNK}, min(_CHUNK, self._count - start))
         return self._kept[chunk][place]
 
     def __iter__(self) -> Iterator[Task]:
@@ -139,12 +140,24 @@ class RemoteTasks:
         if not task_id:
             raise TaskError("a task's id is not empty")
         if task_id not in self._found:
-            (self._found[task_id],) = self._fetch({"id": task_id})
+            (self._found[task_id],) = self._fetch({"id": task_id}, 1)
         return self._found[task_id]
 
-    def _fetch(self, which: wire.Json) -> list[Task]:
-        told = self._blueprint.link.ask("tasks", {**self._blueprint.asked, **which})
-        return [wire.task_from_json(task) for task in told["tasks"]]
+    def _fetch(self, which: wire.Json, count: int) -> list[Task]:
+        """That many tasks.
+
+        Raises:
+            InfrastructureError: the server is dead, or gave something else.
+        """
+        link = self._blueprint.link
+        told = link.ask("tasks", {**self._blueprint.asked, **which})
+        try:
+            tasks = [wire.task_from_json(task) for task in told["tasks"]]
+            if len(tasks) != count:
+                raise ValueError(f"{len(tasks)} tasks, not {count}")
+        except wire.MALFORMED as error:
+            raise InfrastructureError(f"{link.url} answered with something else: {error!r}") from error
+        return tasks
 
 
 def _plain(value: Any) -> Any:

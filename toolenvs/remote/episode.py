@@ -101,7 +101,7 @@ class RemoteEpisode(Episode):
             self.task = wire.task_from_json(begun["task"])
             self.transcript = Transcript().append(map(Segment.from_json, begun["transcript"]))
             self._be(wire.state_from_json(begun["state"], []))
-        except _MALFORMED as error:
+        except wire.MALFORMED as error:
             raise self._nonsense(error) from error
 
     def _be(self, now: wire.State) -> None:
@@ -178,7 +178,7 @@ class RemoteEpisode(Episode):
             turn = wire.turn_from_json(told["turn"])
             self.transcript = before.append(turn.segments)
             self._be(wire.state_from_json(told["state"], self._now.messages))
-        except _MALFORMED as error:
+        except wire.MALFORMED as error:
             self.transcript = before
             raise self._nonsense(error) from error
         return turn
@@ -205,7 +205,7 @@ class RemoteEpisode(Episode):
         except BaseException:
             copy._let_go()
             raise
-        for warning in told.get("warnings", ()):
+        for warning in told.get("warnings") or ():
             warnings.warn(str(warning), stacklevel=2)
         copy.transcript, copy.ending, copy.reading = self.transcript, self.ending, self.reading
         copy._now = self._now
@@ -250,9 +250,6 @@ class LostEpisode(RemoteEpisode):
         copy = LostEpisode(self.blueprint, self._fault)
         copy.ending = self.ending
         return copy
-
-
-_MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError)
 
 
 def new_key() -> str:

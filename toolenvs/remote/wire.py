@@ -18,6 +18,8 @@ from toolenvs.transcript import Segment
 
 Json = dict[str, Any]
 Messages = list[dict[str, str]]
+MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError)
+"""What reading an answer raises that is none."""
 _TUPLE, _BYTES, _PAIRS = "$tuple", "$bytes", "$pairs"
 
 
