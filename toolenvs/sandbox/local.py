@@ -29,8 +29,8 @@ TIERS = ("fork", "namespace", "hardened")
 class LocalBox(base.Box):
     """Programs on this machine.
 
-    With many sessions at once, `run` in a thread for each costs less processor time a call than `arun` in one loop
-    (`benchmarks/sandbox.py` measures both).
+    With many sessions at once, `arun` in one event loop costs less processor time a call than `run` in a thread for
+    each (`benchmarks/sandbox.py` measures both).
     """
 
     def __init__(

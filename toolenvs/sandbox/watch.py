@@ -10,6 +10,7 @@ import weakref
 from typing import Any, Protocol
 
 from toolenvs.errors import SandboxError
+from toolenvs.sandbox.gathering import Gathering
 
 
 class Watched(Protocol):
@@ -49,6 +50,7 @@ class Watch:
         self._cells: dict[int, Watched] = {}  # by each of its descriptors
         self._running: dict[Watched, tuple[Driven, asyncio.Future[None]]] = {}
         self._sending: set[int] = set()
+        self._gathering = Gathering()
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_s = 0.0
 
@@ -139,7 +141,9 @@ class Watch:
             self._epoll = None
 
     def _wake(self) -> None:
-        ready = self._epoll.poll(0) if self._epoll is not None else ()
+        if self._epoll is None:
+            return
+        ready = self._gathering.more(self._epoll.poll(0), len(self._running), self._epoll.poll)
         for cell in {self._cells.get(descriptor) for descriptor, _ in ready}:
             if cell is None:
                 continue  # it left meanwhile

@@ -190,12 +190,14 @@ class Stream:
 
     def begin(self) -> None:
         """Be whole for the next program, whatever the last one did."""
-        if type(self.text) is not Text or self.text._shut:
-            self.text = Text(self._channel)
-        for patched in (self.text.__dict__, self._channel.__dict__):
-            if patched:
-                patched.clear()
-        self._channel.begin()
+        text, channel = self.text, self._channel
+        if type(text) is not Text or text._shut:
+            text = self.text = Text(channel)
+        if text.__dict__:
+            text.__dict__.clear()
+        if channel.__dict__:
+            channel.__dict__.clear()
+        channel.left, channel.truncated = self._opening[1], False  # as its `begin`, without a call
 
     @property
     def truncated(self) -> bool:
@@ -209,6 +211,9 @@ class Stream:
     def take(self) -> bytes:
         """What is pending, which is then no longer: the last of a program's output travels with its answer."""
         try:
+            pending = self._channel._pending
+            if type(pending) is bytearray and not pending:
+                return b""
             return Channel.take(self._channel)  # not what a program may have put in its place
         except BaseException:  # the program changed it from within
             self._open()
@@ -415,7 +420,8 @@ class Worker:
     def _execute(self, code: str) -> str | None:
         name = f"<cell {self._cells}>"
         linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
-        linecache.cache.pop(f"<cell {self._cells - _SOURCES}>", None)
+        if self._cells > _SOURCES:
+            linecache.cache.pop(f"<cell {self._cells - _SOURCES}>", None)
         body, value = _compiled(code, name)
         scope = self._main.__dict__
         if body is not None:
