@@ -129,3 +129,22 @@ def test_a_limit_that_is_not_positive_is_refused(box: LocalBox, timeout_s: float
             with pytest.raises(ConfigError, match="positive number of seconds"):
                 call("1", timeout_s=timeout_s)
         assert session.run("x").value == "1"
+
+
+def test_a_box_without_a_seed_draws_one_and_tells_it() -> None:
+    code = "import random\nrandom.random()"
+    with LocalBox(seed=None) as one, LocalBox(seed=None) as two, LocalBox(seed=None) as three:
+        assert isinstance(one.seed, int)
+        assert len({one.seed, two.seed, three.seed}) == 3
+        value = one.run(code).value
+        assert one.run(code).value == value != two.run(code).value
+        with two.session(seed=one.seed) as session:
+            assert session.run(code).value == value
+    with LocalBox(seed=one.seed) as again:
+        assert again.run(code).value == value
+
+
+@pytest.mark.parametrize("seed", ["7", 1.5, [1], float("nan")])
+def test_a_seed_is_a_whole_number(seed: object) -> None:
+    with pytest.raises(ConfigError, match="seed must be a whole number"):
+        LocalBox(seed=seed)  # type: ignore[arg-type]

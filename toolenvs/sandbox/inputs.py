@@ -1,5 +1,7 @@
 """What a run is given, its program and its files: checked before they are sent."""
 
+import operator
+import secrets
 from collections.abc import Mapping
 
 from toolenvs.errors import ConfigError
@@ -37,6 +39,20 @@ def limit_s(timeout_s: float | None, default_s: float) -> float:
     if not timeout_s > 0:  # nan neither
         raise ConfigError(f"sandbox: a run's timeout_s must be a positive number of seconds, not {timeout_s!r}")
     return timeout_s
+
+
+def seed(given: int | None) -> int:
+    """The seed of a box: `given`, or for None one that is drawn.
+
+    Raises:
+        ConfigError: it is no whole number.
+    """
+    if given is None:
+        return secrets.randbits(63)
+    try:
+        return operator.index(given)  # of NumPy's types too
+    except TypeError:
+        raise ConfigError(f"sandbox: seed must be a whole number, or None for any, not {given!r}") from None
 
 
 def check(files: Mapping[str, bytes] | None) -> dict[str, bytes]:

@@ -22,8 +22,7 @@ from toolenvs.sandbox.result import Result
 from toolenvs.sandbox.turnstile import Turnstile, caller
 from toolenvs.sandbox.watch import Watch
 
-TIERS = ("fork", "namespace", "hardened")
-"""From the weakest to the strongest."""
+TIERS = base.TIERS
 
 
 class LocalBox(base.Box):
@@ -39,7 +38,7 @@ class LocalBox(base.Box):
         min_isolation: str = "fork",
         tier: str | None = None,
         subprocesses: bool = False,
-        seed: int = 0,
+        seed: int | None = 0,
         **options: Any,
     ) -> None:
         """Start the strongest tier that works here, or exactly `tier`.
@@ -49,7 +48,7 @@ class LocalBox(base.Box):
             tier: the one that is wanted; None: the strongest.
             subprocesses: let programs start others, such as those of /usr/bin. Needs the hardened tier, where a control
                 group bounds them all and ends them; such sessions cannot be forked.
-            seed: of programs that are given none.
+            seed: of programs that are given none; None: one that is drawn, and can be read in `seed`.
             options: limits that replace those of `sandboxes/local.toml`.
 
         Raises:
@@ -62,7 +61,7 @@ class LocalBox(base.Box):
         if subprocesses and (tier or "hardened") != "hardened":
             raise ConfigError(f"sandbox: subprocesses are for the hardened tier only, not for {tier!r}")
         self.limits = limits.defaults().override(options)
-        self.seed = seed
+        self.seed = inputs.seed(seed)
         self.subprocesses = subprocesses
         self._owner = os.getpid()
         self._closed = False
@@ -71,9 +70,9 @@ class LocalBox(base.Box):
         self._live: weakref.WeakSet[LocalSession] = weakref.WeakSet()
         self._afterwards = Afterwards()
         tiers = (tier,) if tier else TIERS[TIERS.index("hardened" if subprocesses else min_isolation) :]
-        self.tier, first, self._slots = _strongest(tiers, self.limits, subprocesses, seed)
+        self.tier, first, self._slots = _strongest(tiers, self.limits, subprocesses, self.seed)
         self._pools = {
-            kind: Pool(self.tier, kind, self.limits, slots=self._slots, subprocesses=subprocesses, seed=seed)
+            kind: Pool(self.tier, kind, self.limits, slots=self._slots, subprocesses=subprocesses, seed=self.seed)
             for kind in limits.KINDS[1:]
         } | {"bare": first}
         first.refill()
