@@ -221,6 +221,17 @@ def test_processors_are_bounded(hardened: LocalBox) -> None:
 
 
 @needs_it
+def test_processors_are_bounded_for_all_processes_of_a_cell_together(spawning: LocalBox) -> None:
+    spin = (
+        "import os, resource, time\nstop = time.monotonic() + 1.2\n"
+        "for _ in range(4):\n    if os.fork() == 0:\n        while time.monotonic() < stop: pass\n        os._exit(0)\n"
+        "for _ in range(4): os.wait()\nused = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
+        "print(used.ru_utime + used.ru_stime)"
+    )
+    assert float(spawning.run(spin).stdout) <= 1.2 * defaults().cpus + 0.3
+
+
+@needs_it
 def test_programs_may_start_others_where_that_was_asked_for(spawning: LocalBox, hardened: LocalBox) -> None:
     shell = (
         "import subprocess\nprint(subprocess.run('echo $((6 * 7))', shell=True, capture_output=True, text=True).stdout)"
