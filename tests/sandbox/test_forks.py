@@ -177,15 +177,15 @@ def draw(text):
     plt.text(0, 0.5, rf"${text[0]}^2$")
 draw("first")
 """
-MORE = "\n".join(f"draw({text!r})" for text in ("\u03b1\u03b2\u03b3 \u20ac", "Zwölf", "2/3 \u2200x", "\u2260 last"))
+MORE = "draw('\u03b1\u03b2\u03b3 \u20ac')\ndraw('Zwölf \u2200x')"
 
 
 def test_copies_of_a_session_that_drew_a_figure_draw_what_it_draws(box: LocalBox) -> None:
     expected = box.run(f"{DRAW}\nplt.close()\n{MORE}", timeout_s=60)
-    assert len(expected.files) == 4
+    assert len(expected.files) == 2
     with box.session() as session, contextlib.ExitStack() as opened:
         assert len(session.run(DRAW, timeout_s=60).files) == 1  # fonts stay open
-        copies = [opened.enter_context(session.fork()) for _ in range(3)]
-        with ThreadPoolExecutor(4) as threads:
+        copies = [opened.enter_context(session.fork()) for _ in range(2)]
+        with ThreadPoolExecutor(3) as threads:
             for drawn in threads.map(lambda each: each.run(MORE, timeout_s=60), (session, *copies)):
                 assert drawn.files == expected.files

@@ -10,6 +10,9 @@ from typing import Any, Self
 from toolenvs.errors import SandboxError
 from toolenvs.sandbox.result import Result
 
+TIERS = ("fork", "namespace", "hardened")
+"""Of isolation, from the weakest to the strongest."""
+
 
 class Closing(ABC):
     """What can be closed, and is closed at the end of a `with` block."""

@@ -2,10 +2,14 @@
 
 import asyncio
 import contextlib
+import functools
 import random
 
+import gymnasium
 import pytest
 
+import toolenvs  # noqa: F401  # registers the environments
+from toolenvs import sandbox
 from toolenvs.errors import ForkError, SandboxError
 from toolenvs.sandbox.docker.box import DockerBox
 
@@ -65,3 +69,23 @@ def test_a_refusal_is_the_interpreters_own(box: DockerBox) -> None:
         session.run("wait.set()\nthread.join()")
         with session.fork() as copy:
             assert copy.run("wait.is_set()").value == "True"
+
+
+def test_an_episode_whose_interpreter_is_in_a_container_forks(engine: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    with contextlib.ExitStack() as opened:
+
+        @functools.cache
+        def shared(backend: str, **options: object) -> sandbox.Box:
+            return opened.enter_context(sandbox.open(backend, image=IMAGE, **options))
+
+        monkeypatch.setattr(sandbox, "shared", shared)
+        env = gymnasium.make("toolenvs/ReTool-v0", session="stateful", backend="docker").unwrapped
+        env.reset(seed=0)
+        env.step("<code>x = [1]</code>")
+        branches = env.fork(2)
+        for number, branch in enumerate(branches):
+            text, *_, info = branch.step(f"<code>x.append({number + 7}); print(x)</code>")
+            assert (info["calls"][0].status, f"[1, {number + 7}]" in text) == ("ok", True)
+            branch.close()
+        assert "[1]" in env.step("<code>print(x)</code>")[0]
+        env.close()

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from toolenvs import sandbox
-from toolenvs.errors import ConfigError, MissingExtraError, SandboxError
+from toolenvs.errors import ConfigError, IsolationError, MissingExtraError, SandboxError
 from toolenvs.sandbox.docker import policy
 from toolenvs.sandbox.docker.options import split
 
@@ -33,6 +33,13 @@ def test_options_of_the_container_and_of_a_program_are_told_apart() -> None:
 def test_wrong_options_are_named_before_any_engine_is_asked(given: dict, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         sandbox.open("docker", **given)
+
+
+def test_no_stronger_isolation_is_promised_than_there_is() -> None:
+    with pytest.raises(IsolationError, match="less than 'namespace'"):
+        sandbox.open("docker", min_isolation="namespace")
+    with pytest.raises(ConfigError, match="did you mean 'hardened'"):
+        sandbox.open("docker", min_isolation="hardend")
 
 
 def test_an_engine_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from toolenvs.errors import ForkError, SandboxError
+from toolenvs.errors import ConfigError, ForkError, IsolationError, SandboxError, did_you_mean
 from toolenvs.sandbox import base, inputs
 from toolenvs.sandbox.docker import frames
 from toolenvs.sandbox.docker.container import ANSWER_LIMIT_S, Container, new_nonce
@@ -32,18 +32,27 @@ class DockerBox(base.Box):
     tier = "fork"
     """The walls of a program within its container; see the local backend."""
 
-    def __init__(self, *, seed: int = 0, **options: Any) -> None:
+    def __init__(self, *, min_isolation: str = "fork", seed: int = 0, **options: Any) -> None:
         """Start the containers.
 
         Args:
+            min_isolation: the weakest tier that is accepted, of the walls between the programs of one container.
             seed: of programs that are given none.
             options: what `sandboxes/docker.toml` and `sandboxes/local.toml` name.
 
         Raises:
             ConfigError: an option is unknown or wrong, or the engine has no such image or runtime.
+            IsolationError: more than the fork tier is asked for.
             MissingExtraError: the SDK is not installed.
             SandboxError: no engine answers, or no container comes up.
         """
+        if min_isolation not in base.TIERS:
+            raise ConfigError(f"sandbox: no isolation {min_isolation!r}; {did_you_mean(min_isolation, base.TIERS)}")
+        if min_isolation != self.tier:
+            raise IsolationError(
+                f"a container keeps its programs from each other as the {self.tier} tier does, which is less than "
+                f"{min_isolation!r}: ask for that, or use the local backend"
+            )
         self.options, self.limits = split(options)
         self.seed = int(seed)  # of numpy perhaps, which JSON does not know
         self._owner = os.getpid()
