@@ -1,6 +1,7 @@
 """Coroutines from blocking code: on a loop of each thread, beside a running loop, and interrupted."""
 
 import asyncio
+import gc
 import os
 import signal
 import threading
@@ -124,3 +125,42 @@ def test_an_interrupt_inside_a_running_loop_leaves_nothing_behind() -> None:
     finally:
         own.close()
     assert ended.is_set()
+
+
+async def _in_steps(steps: list[object]) -> str:
+    steps.append(asyncio.current_task())
+    async with asyncio.timeout(60):
+        await asyncio.sleep(0)
+        await asyncio.sleep(0.001)
+    steps.append(asyncio.current_task())
+    return "done"
+
+
+def test_alone_what_waits_goes_on_in_the_loop_and_what_does_not_needs_no_turn_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps: list[object] = []
+    assert loop.run_alone(_in_steps(steps)) == "done"
+    assert steps[0] is steps[1] is not None
+    monkeypatch.setattr(loop, "_driven", None)
+    mine = loop.run_alone(_which())
+    assert "call_soon" not in vars(mine)
+    assert asyncio._get_running_loop() is None
+    monkeypatch.undo()
+    assert loop.run(_which()) is mine
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("error", [LookupError, KeyboardInterrupt, asyncio.CancelledError])
+def test_alone_errors_come_through_and_leave_a_loop_that_works(waits: bool, error: type[BaseException]) -> None:
+    async def fail() -> None:
+        if waits:
+            await asyncio.sleep(0)
+        raise error
+
+    for _ in range(2):
+        with pytest.raises(error):
+            loop.run_alone(fail())
+    gc.collect()  # an exception that nobody took would be logged
+    assert loop.run_alone(_in_steps([])) == loop.run(_in_steps([])) == "done"
+    assert not loop.alone.get()

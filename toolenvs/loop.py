@@ -3,9 +3,9 @@
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -43,19 +43,29 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     running = asyncio._get_running_loop()
     if running is not None:
         return _elsewhere(coroutine, running)
+    mine = _mine()
+    return _driven(mine.create_task(_to_its_end(coroutine, mine)), coroutine, mine)
+
+
+def _mine() -> asyncio.AbstractEventLoop:
+    """This thread's own."""
     mine = _kept.mine
     if mine is None or mine.pid != os.getpid():
         mine = _kept.mine = _Loop()
-    task = mine.loop.create_task(_to_its_end(coroutine, mine.loop))
+    return mine.loop
+
+
+def _driven(task: asyncio.Task[T], coroutine: Coroutine[Any, Any, T], mine: asyncio.AbstractEventLoop) -> T:
+    """The result of a task that stops the loop at its end."""
     try:
-        mine.loop.run_forever()
+        mine.run_forever()
         return task.result()
     except BaseException:
         if not task.done():  # interrupted from outside, as by Ctrl-C: nothing may go on in the next call
             task.cancel()
             while not task.done():  # one that never began does not stop the loop
-                tick = mine.loop.call_later(_TICK_S, mine.loop.stop)
-                mine.loop.run_forever()
+                tick = mine.call_later(_TICK_S, mine.stop)
+                mine.run_forever()
                 tick.cancel()
         coroutine.close()
         raise
@@ -74,9 +84,39 @@ def run_alone(coroutine: Coroutine[Any, Any, T]) -> T:
         return run(coroutine)
     token = alone.set(True)
     try:
-        return run(coroutine)
+        mine = _mine()
+        task = _begun(coroutine, mine)
+        if task.done():
+            return task.result()
+        driven = [task]
+        task.add_done_callback(lambda _: mine.stop() if driven else None)  # later it would stop what runs then
+        try:
+            return _driven(task, coroutine, mine)
+        finally:
+            driven.clear()
     finally:
         alone.reset(token)
+
+
+def _begun(coroutine: Coroutine[Any, Any, T], mine: asyncio.AbstractEventLoop) -> asyncio.Task[T]:
+    """A task that has gone as far as it goes without the loop: to its end, mostly. A turn of the loop costs more."""
+    first: list[asyncio.Handle] = []
+
+    def keep(callback: Callable[..., object], *arguments: Any, context: Context | None = None) -> asyncio.Handle:
+        first.append(asyncio.Handle(callback, arguments, mine, context))
+        return first[0]
+
+    mine.call_soon = keep  # type: ignore[assignment]
+    try:
+        task = mine.create_task(coroutine)
+    finally:
+        del mine.call_soon
+    asyncio._set_running_loop(mine)
+    try:
+        first[0]._run()
+    finally:
+        asyncio._set_running_loop(None)
+    return task
 
 
 def _elsewhere(coroutine: Coroutine[Any, Any, T], running: asyncio.AbstractEventLoop) -> T:

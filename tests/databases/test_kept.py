@@ -208,7 +208,7 @@ async def test_where_one_of_several_ends_the_process_each_is_asked_alone(
     aexchange = Pool.aexchange
 
     async def fails(self: Pool, frame: bytes, timeout_s: float) -> object:
-        if b'"on":[' in frame or b'"on":1' in frame:
+        if wire.decode_request(frame[wire.HEADER.size :])["on"] in (1, (0, 1, 2)):
             raise ends
         return await aexchange(self, frame, timeout_s)
 
@@ -264,7 +264,7 @@ async def test_one_message_asks_as_long_as_each_gives_what_is_expected(tmp_path:
         assert len(asked) == before + 1
         rest = await opened.aquery_while(sql, [0, 1], [wire.digest(("a",), [(n,)]) for n in (0, 1)], most_steps=9**9)
         assert rest == [kept, None]
-        assert b'"on":[1]' in asked[-1]
+        assert wire.decode_request(asked[-1][wire.HEADER.size :])["on"] == (1,)
         assert [one and one.code for one in await opened.aquery_while("\0", [0, 1], ["", ""], most_steps=1)] == [
             "syntax"
         ]

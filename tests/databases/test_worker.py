@@ -143,7 +143,7 @@ async def test_a_query_says_whether_its_caller_is_alone(base: Database, monkeypa
     begun = worker.Worker.begun
 
     def noted(self: worker.Worker, frame: bytes) -> bytes:
-        said.append(b'"alone":true' in frame)
+        said.append(wire.decode_request(frame[wire.HEADER.size :])["alone"])
         return begun(self, frame)
 
     monkeypatch.setattr(worker.Worker, "begun", noted)

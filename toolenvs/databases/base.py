@@ -255,7 +255,7 @@ class Database(ABC):
                 raise DatabaseError(f"the schema could not be read within {timeout_s:.0f} s") from None
             if "broken" in answer:
                 raise DatabaseError(answer["broken"])
-            self._schemas[samples] = schemas.from_json(self.dialect, answer["tables"])
+            self._schemas[samples] = schemas.from_message(self.dialect, answer["tables"])
         return self._schemas[samples]
 
     async def aschema(self, *, samples: int = 0) -> Schema:
@@ -346,8 +346,8 @@ def _result(answer: dict[str, Any], started_s: float) -> Result:
     told = answer.get
     return Result(
         answer["status"],
-        tuple(told("columns", ())),
-        tuple(map(tuple, told("rows", ()))),
+        told("columns", ()),
+        told("rows", ()),
         told("truncated", False),
         told("total_rows"),
         told("code"),

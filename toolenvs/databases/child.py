@@ -33,7 +33,7 @@ class Engine(Protocol):
         ...
 
     def schema(self, request: dict[str, Any]) -> dict[str, Any]:
-        """{"tables": [...]} in the form that `toolenvs.databases.schema.from_json` reads; `request` holds samples."""
+        """{"tables": [...]} in the form that `toolenvs.databases.schema.from_message` reads; `request`: samples."""
         ...
 
 

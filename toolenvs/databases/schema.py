@@ -1,5 +1,6 @@
 """What a database holds: tables, columns, keys, and a few values of each column."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -53,7 +54,7 @@ class Schema:
         return next((table for table in self.tables if table.name.lower() == name.lower()), None)
 
 
-def from_json(dialect: str, tables: list[dict[str, Any]]) -> Schema:
+def from_message(dialect: str, tables: Sequence[Mapping[str, Any]]) -> Schema:
     """The schema that an engine's process described."""
     return Schema(
         dialect,
@@ -61,8 +62,8 @@ def from_json(dialect: str, tables: list[dict[str, Any]]) -> Schema:
             Table(
                 table["name"],
                 table["kind"],
-                tuple(Column(**{**column, "samples": tuple(column["samples"])}) for column in table["columns"]),
-                tuple(ForeignKey(tuple(key[0]), key[1], tuple(key[2])) for key in table["foreign_keys"]),
+                tuple(Column(**column) for column in table["columns"]),
+                tuple(ForeignKey(*key) for key in table["foreign_keys"]),
             )
             for table in tables
         ),

@@ -1,35 +1,39 @@
-"""The frames between a database and its engine's process: a length, then JSON; what JSON lacks is one tagged object.
+"""The frames between a database and its engine's process: a length, then a message in MessagePack.
 
-A query is what hardly changes from one to the next, as JSON that both sides keep, its seed and its text, NULs between.
+A query is what hardly changes from one to the next, as a message that both sides keep, its seed and its text.
 """
 
 import hashlib
-import json
 import struct
 from collections.abc import Sequence
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
+import msgpack
+
 HEADER = struct.Struct("<I")
 REST = HEADER.pack(0)
 """An empty frame, before a query: none is expected soon."""
+_QUERY = struct.Struct("<BIQ")
+_IS_QUERY = 0xC1  # no message in MessagePack begins with it
+_DECIMAL, _INTEGER = 1, 2
 
 
 def head(**fields: Any) -> bytes:
     """All of a query but its seed and text, which may be kept for others."""
-    return _ENCODER.encode(fields).encode() + b"\0"
+    return _pack(fields)
 
 
 def query(head: bytes, seed: int, sql: bytes) -> bytes:
-    """A query, whose text holds no NUL, as a frame."""
-    body = b"%b%d\0%b" % (head, seed, sql)
-    return HEADER.pack(len(body)) + body
+    """A query as a frame."""
+    begins = _QUERY.pack(_IS_QUERY, len(head), seed)
+    return b"".join((HEADER.pack(len(begins) + len(head) + len(sql)), begins, head, sql))
 
 
 def encode(message: dict[str, Any]) -> bytes:
     """A message as a frame."""
-    body = _ENCODER.encode(message).encode()
+    body = _pack(message)
     return HEADER.pack(len(body)) + body
 
 
@@ -39,11 +43,11 @@ def decode_request(body: bytes) -> dict[str, Any]:
     Raises:
         ValueError: it is neither.
     """
-    head, nul, rest = body.partition(b"\0")
-    if not nul:
+    if body[:1] != b"\xc1":
         return decode(body)
-    seed, _, sql = rest.partition(b"\0")
-    return {**_fields(head), "seed": int(seed), "sql": sql.decode()}
+    _, length, seed = _QUERY.unpack_from(body)
+    begins = _QUERY.size + length
+    return {**_fields(body[_QUERY.size : begins]), "seed": seed, "sql": body[begins:].decode()}
 
 
 @lru_cache(256)
@@ -53,44 +57,45 @@ def _fields(encoded: bytes) -> dict[str, Any]:
 
 def digest(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """What tells these rows, in their order, from all others of as many columns, or of other numbers of columns."""
-    return f"{len(columns)}-{hashlib.sha256(_ENCODER.encode(rows).encode()).hexdigest()}"
+    return f"{len(columns)}-{hashlib.sha256(_pack(rows)).hexdigest()}"
 
 
 def decode(body: bytes | bytearray) -> dict[str, Any]:
-    """The message of a frame's body.
+    """The message of a frame's body; its sequences are tuples.
 
     Raises:
         ValueError: it is none.
     """
-    text = body.decode()
-    if '{"~' in text:  # only then: the hook costs more than the rest
-        message = json.loads(text, object_hook=_untagged)
-    else:
-        message, end = _DECODER.raw_decode(text)
-        if end != len(text):
-            raise ValueError("a frame that goes on behind its message")
+    try:
+        message = _unpack(body)
+    except (ValueError, msgpack.UnpackException) as error:
+        raise ValueError(f"a frame that holds no message ({error})") from None
     if not isinstance(message, dict):
         raise ValueError("a frame that holds no message")
     return message
 
 
-def _tagged(value: object) -> dict[str, str]:
-    if isinstance(value, bytes):
-        return {"~bytes": value.hex()}
+def _tagged(value: object) -> msgpack.ExtType:
     if isinstance(value, Decimal):
-        return {"~decimal": str(value)}
+        return msgpack.ExtType(_DECIMAL, str(value).encode())
+    if isinstance(value, int):  # of more than 64 bits
+        return msgpack.ExtType(_INTEGER, str(value).encode())
     raise TypeError(f"{type(value).__name__} has no form in a frame")
 
 
-_ENCODER = json.JSONEncoder(default=_tagged, separators=(",", ":"), check_circular=False)
-"""Kept, since json.dumps() would make one for each message."""
-_DECODER = json.JSONDecoder()
+def _untagged(code: int, data: bytes) -> Decimal | int:
+    if code == _DECIMAL:
+        return Decimal(data.decode())
+    if code == _INTEGER:
+        return int(data)
+    raise ValueError(f"a frame with an unknown kind of value ({code})")
 
 
-def _untagged(value: dict[str, Any]) -> Any:
-    if len(value) == 1:
-        if "~bytes" in value:
-            return bytes.fromhex(value["~bytes"])
-        if "~decimal" in value:
-            return Decimal(value["~decimal"])
-    return value
+def _pack(value: object) -> bytes:
+    # halves of surrogate pairs may stand in what an engine says of an error
+    packed: bytes = msgpack.packb(value, default=_tagged, unicode_errors="surrogatepass")
+    return packed
+
+
+def _unpack(body: bytes | bytearray) -> object:
+    return msgpack.unpackb(body, use_list=False, ext_hook=_untagged, unicode_errors="surrogatepass")

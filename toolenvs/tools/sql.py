@@ -174,7 +174,8 @@ class Session:
 
     def _shown(self, result: Result) -> str:
         options, length = self._tool.options, len(result.rows)
-        if options.all_that_fits and length > options.max_rows and not result.truncated:
+        least = length * (4 * len(result.columns) - 2)  # characters: of each value one, and what stands between
+        if options.all_that_fits and length > options.max_rows and not result.truncated and least <= options.max_chars:
             whole = result.shown(
                 max_rows=length, max_chars=options.max_chars + 1, max_cell_chars=options.max_cell_chars
             )

@@ -51,7 +51,7 @@ class Http(Retriever):
 
     Raises:
         ConfigError: an argument is wrong.
-        MissingExtraError: httpx, or for GEM msgpack, is not installed.
+        MissingExtraError: httpx is not installed.
     """
 
     backend = "http"

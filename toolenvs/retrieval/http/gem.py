@@ -1,11 +1,6 @@
 """GEM: msgpack both ways, one query a request, its result without a list around it."""
 
-try:
-    import msgpack
-except ImportError:
-    from toolenvs.errors import MissingExtraError
-
-    raise MissingExtraError("msgpack", "remote", "GEM's dialect") from None
+import msgpack
 
 from toolenvs.retrieval.base import Hit
 from toolenvs.retrieval.http import documents
