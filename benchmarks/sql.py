@@ -3,11 +3,11 @@
     python benchmarks/sql.py [--ours] [--rounds 8] [--each 40] [--sets chinook_sql world_sql] [--out FILE]
     python benchmarks/sql.py --deadlines [POSTGRESQL ADDRESS]
 
-The gold queries of some sets run through each library, every one in a process of its own, in turns and in a new order
-each round, so that whatever else the machine does hits all alike. Ours asks no query twice, blanks included, but where
-a row says so. Peers are installed as `steps.py` does it. With `--deadlines`, the queries of
-tests/databases/hostile_cases.jsonl that may not end are put to SQLite, DuckDB and, where the address of a database with
-the same tables is given, PostgreSQL, and the worst time past the deadline is told. Prints Markdown.
+The gold queries of some sets, and a small query and one of 1,000 rows, run through each library, every one in a process
+of its own, in turns and in a new order each round, so that whatever else the machine does hits all alike. Ours asks no
+query twice, blanks included, but where a row says so. Peers are installed as `steps.py` does it. With `--deadlines`,
+the queries of tests/databases/hostile_cases.jsonl that may not end are put to SQLite, DuckDB and, where the address of
+a database with the same tables is given, PostgreSQL, and the worst time past the deadline is told. Prints Markdown.
 """
 
 import argparse
@@ -57,13 +57,60 @@ TABLES = (
             steps.Row(steps.SKYRL, "score", "`compute_score_single`"),
             steps.Row(BIRD, "score", "`execute_model`, 30 s"),
             steps.Row(BIRD, "pool", "`run_sqls_parallel(num_cpus=1)`, one pair"),
+            steps.Row(steps.OURS, "judge, bird_ex", "the judge alone: BIRD's metric"),
+            steps.Row(steps.OURS, "judge, skyrl_set", "the judge alone: SkyRL-SQL's metric"),
         ),
         (0, 1),
         40,
     ),
 )
-BARS = ((0, 0, 3, 5.0), (1, 1, 6, 3.0), (1, 1, 8, 3.0), (1, 3, 6, 3.0), (1, 3, 8, 3.0), (1, 0, 6, 3.0), (1, 0, 8, 3.0))
+TABLES += (
+    steps.Table(
+        "A small query or one of 1,000 rows, new each time, of Chinook",
+        (
+            steps.Row(steps.OURS, "small, SQL", "`env.step` of SQL-v0, one row"),
+            steps.Row(steps.OURS, "small, SkyRLSQL", "`env.step` of SkyRLSQL-v0, one row"),
+            steps.Row(steps.SKYRL, "small", "`env.step` of text2sql, one row"),
+            steps.Row(steps.OURS, "1,000 rows, SQL", "`env.step` of SQL-v0, 1,000 rows"),
+            steps.Row(steps.OURS, "1,000 rows, SkyRLSQL", "`env.step` of SkyRLSQL-v0, 1,000 rows"),
+            steps.Row(steps.SKYRL, "1,000 rows", "`env.step` of text2sql, 1,000 rows"),
+            steps.Row(steps.OURS, "rewarded", "the reward: `env.step` of SkyRLSQL-v0"),
+            steps.Row(steps.OURS, "judged, bird_ex", "the reward: the judge alone, BIRD's metric"),
+            steps.Row(steps.OURS, "judged, skyrl_set", "the reward: the judge alone, SkyRL-SQL's metric"),
+            steps.Row(steps.SKYRL, "rewarded", "the reward: `env.step` of text2sql"),
+            steps.Row(BIRD, "judged", "the reward: `execute_model`, 30 s"),
+        ),
+        (0, 3),
+        40,
+    ),
+)
+BARS = (
+    (2, 0, 2, 5.0),
+    (2, 1, 2, 5.0),
+    (2, 3, 5, 5.0),
+    (2, 4, 5, 5.0),
+    (2, 6, 9, 3.0),
+    (2, 7, 10, 3.0),
+    (0, 0, 3, 5.0),
+    (1, 1, 6, 3.0),
+    (1, 3, 6, 3.0),
+    (1, 0, 6, 3.0),
+    (1, 11, 7, 3.0),
+    (1, 10, 8, 3.0),
+    (1, 3, 8, 3.0),
+    (1, 1, 8, 3.0),
+    (1, 0, 8, 3.0),
+)
 """Table, our row, a peer's row, and how many times faster ours has to be."""
+
+CHINOOK = "chinook_sql"
+GOLD = "SELECT Name, Milliseconds FROM Track WHERE TrackId = 7"
+NEW = {
+    "small": "SELECT Name, Milliseconds FROM Track WHERE TrackId = {}",
+    "1,000 rows": "SELECT TrackId, Name, Composer, Milliseconds FROM Track WHERE TrackId > {} LIMIT 1000",
+    "right": GOLD + " AND Milliseconds > {}",  # finds what the gold does
+}
+"""Queries that are new each time, with a number in them."""
 
 
 def queries(folder: Path, count: int, sets: Sequence[str] = ("chinook_sql", "world_sql")) -> None:
@@ -75,7 +122,10 @@ def queries(folder: Path, count: int, sets: Sequence[str] = ("chinook_sql", "wor
         file.parent.mkdir(parents=True)
         shutil.copy(source, file)
         written += [{"db_id": name, "file": str(file), "sql": gold.sql, "ordered": gold.ordered} for gold in golds]
-    (folder / "queries.json").write_text(json.dumps(written))
+    found = next(one for one in written if one["db_id"] == CHINOOK)
+    numbered = {kind: [query.format(number) for number in range(1, 2_501)] for kind, query in NEW.items()}
+    new = {"db_id": CHINOOK, "file": found["file"], "gold": GOLD, "queries": numbered}
+    (folder / "queries.json").write_text(json.dumps({"golds": written, "new": new}))
 
 
 def cpu_s(pid: int) -> float:

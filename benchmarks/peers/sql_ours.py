@@ -10,13 +10,18 @@ from typing import Any
 import gymnasium as gym
 
 import toolenvs
+from toolenvs import loop
+from toolenvs.rewards.moment import Moment
 from toolenvs.tasks.task import Task
+from toolenvs.transcript import Transcript
 
 Case = Generator[Callable[[], Any], Any, None]
 
 VERSIONS = {"toolenvs": toolenvs.__version__, "gymnasium": gym.__version__}
 TURNS = 4  # of each episode; SkyRL-Gym's ends at the fifth
-QUERIES = json.loads(Path("queries.json").read_text())
+FOUND = json.loads(Path("queries.json").read_text())
+QUERIES, NEW = FOUND["golds"], FOUND["new"]
+FRESH = {kind: iter(queries) for kind, queries in NEW["queries"].items()}  # no case asks what another one has asked
 TASKS = [
     Task(
         id=str(number),
@@ -26,6 +31,8 @@ TASKS = [
     )
     for number, one in enumerate(QUERIES)
 ]
+
+CHINOOK = Task(id="new", question="Which?", golds=(NEW["gold"],), extra={"database": NEW["file"]})
 
 NUMBERS = count()
 
@@ -65,9 +72,66 @@ def reward(page: str, again: bool = False, looked: bool = False) -> Case:
             assert value == 1.0
 
 
+def final(task: Task, said: str) -> Moment:
+    """The end of an episode with that answer."""
+    return Moment(task=task, transcript=Transcript(), answer=said, said=(), ending="answer", calls=0, malformed=False)
+
+
+def judge(metric: str) -> Case:
+    """The judge by itself, without an episode: what the peers' functions do."""
+    with gym.make("toolenvs/SkyRLSQL-v0", judge={"metric": metric}) as env:
+        judge = env.unwrapped.blueprint.judge
+        for number, task in enumerate(cycle(TASKS)):
+            said = task.gold if number < len(TASKS) else unlike(task.gold)
+            moment = final(task, said)
+            if number < len(TASKS):  # golds run once for a task
+                loop.run_alone(judge(moment))
+                continue
+            verdict = yield lambda moment=moment: loop.run_alone(judge(moment))
+            assert verdict.correct
+
+
+def new(page: str, kind: str) -> Case:
+    """A new query each time."""
+    with gym.make(f"toolenvs/{page}-v0") as env:
+        queries = FRESH[kind]
+        while True:
+            env.reset(options={"task": CHINOOK})
+            for _ in range(TURNS):
+                action = f"<think>I look.</think>\n<sql>{next(queries)}</sql>"
+                text, *_ = yield lambda action=action: env.step(action)
+                assert ("1 row" if kind == "small" else kind) in text, text
+
+
+def rewarded() -> Case:
+    """A new query that is right, each time."""
+    with gym.make("toolenvs/SkyRLSQL-v0") as env:
+        for said in FRESH["right"]:
+            env.reset(options={"task": CHINOOK})
+            action = f"<think>I know.</think>\n<solution>{said}</solution>"
+            _, value, *_ = yield lambda action=action: env.step(action)
+            assert value == 1.0
+
+
+def judged(metric: str) -> Case:
+    """As `rewarded`, the judge by itself."""
+    with gym.make("toolenvs/SkyRLSQL-v0", judge={"metric": metric}) as env:
+        judge = env.unwrapped.blueprint.judge
+        for said in FRESH["right"]:
+            moment = final(CHINOOK, said)
+            verdict = yield lambda moment=moment: loop.run_alone(judge(moment))
+            assert verdict.correct
+
+
 CASES = {
     f"{case.__name__}, {page}{', again' if again else ''}": partial(case, page, again)
     for case in (tool, reward)
     for page in ("SQL", "SkyRLSQL")
     for again in (False, True)
-} | {f"reward, {page}, looked": partial(reward, page, looked=True) for page in ("SQL", "SkyRLSQL")}
+}
+CASES |= {f"reward, {page}, looked": partial(reward, page, looked=True) for page in ("SQL", "SkyRLSQL")}
+CASES |= {f"judge, {metric}": partial(judge, metric) for metric in ("bird_ex", "skyrl_set")}
+CASES |= {
+    f"{kind}, {page}": partial(new, page, kind) for page in ("SQL", "SkyRLSQL") for kind in ("small", "1,000 rows")
+}
+CASES |= {"rewarded": rewarded} | {f"judged, {metric}": partial(judged, metric) for metric in ("bird_ex", "skyrl_set")}

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Generator
+from functools import partial
 from importlib.metadata import version
 from itertools import cycle
 from pathlib import Path
@@ -15,7 +16,10 @@ Case = Generator[Callable[[], Any], Any, None]
 
 VERSIONS = {"skyrl-gym": version("skyrl-gym")}
 TURNS = 4
-QUERIES = json.loads(Path("queries.json").read_text())
+FOUND = json.loads(Path("queries.json").read_text())
+QUERIES, NEW = FOUND["golds"], FOUND["new"]
+FRESH = {kind: iter(queries) for kind, queries in NEW["queries"].items()}  # no case asks what another one has asked
+CHINOOK = {"db_id": NEW["db_id"], "file": NEW["file"], "sql": NEW["gold"]}
 CONFIG = OmegaConf.create({"db_path": str(Path.cwd())})
 
 
@@ -55,4 +59,23 @@ def score() -> Case:
         assert value == 1.0
 
 
-CASES = {"tool": tool, "reward": reward, "score": score}
+def new(kind: str) -> Case:
+    queries = FRESH[kind]
+    while True:
+        env = begin(CHINOOK)
+        for _ in range(TURNS):
+            action = f"<think>I look.</think>\n<sql>{next(queries)}</sql>"
+            result = yield lambda env=env, action=action: env.step(action)
+            assert "Error" not in result["observations"][0]["content"]
+
+
+def rewarded() -> Case:
+    for said in FRESH["right"]:
+        env = begin(CHINOOK)
+        action = f"<think>I know.</think>\n<solution>{said}</solution>"
+        result = yield lambda env=env, action=action: env.step(action)
+        assert result["reward"] == 1.0
+
+
+CASES = {"tool": tool, "reward": reward, "score": score, "rewarded": rewarded}
+CASES |= {kind: partial(new, kind) for kind in ("small", "1,000 rows")}
