@@ -17,7 +17,6 @@ from toolenvs.sandbox.docker.box import DockerBox
 from toolenvs.sandbox.docker.options import defaults
 
 PRINT = "print(2+2)"
-ARRAYS = "import numpy\nx = 1\narrays = [numpy.ones(1 << 20) for _ in range(6)]"  # 50 MB
 LIMITS = {
     "network_mode": "none",
     "read_only": True,
@@ -73,15 +72,6 @@ def main() -> None:
         print(f"{'a box comes up':48s} {time.perf_counter() - started:8.2f} s")
         with box.session() as session:
             stateful = show("stateful print", times_ms(lambda: session.run(PRINT), chosen.calls))
-        with box.session() as session:
-            session.run(ARRAYS)
-
-            def fork_and_call() -> None:
-                with session.fork() as copy:
-                    copy.run("x")
-
-            show("fork of a session with 50 MB", times_ms(lambda: session.fork().close(), chosen.calls // 3))
-            show("the same, and its first call", times_ms(fork_and_call, chosen.calls // 3))
         show("stateless print, back to back", times_ms(lambda: box.run(PRINT), chosen.calls))
 
         def after_a_pause() -> float:

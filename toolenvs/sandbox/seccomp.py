@@ -75,7 +75,7 @@ _X32_BIT = 0x40000000
 _PROCESS, _GROUP, _FORK = 0x50494421, 0x47525021, 0x464F524B
 
 _SET_MODE_FILTER = 1
-_NEW_LISTENER, _WAIT_KILLABLE = 1 << 3, 1 << 5
+_NEW_LISTENER = 1 << 3
 
 
 def _fail(code: int) -> int:
@@ -283,9 +283,6 @@ def only_signal_nobody() -> bytes:
 def install(filter_code: bytes, *, listener: bool = False) -> int:
     """Load a filter for good; the descriptor of its listener, or 0."""
     _, argument = prepared(filter_code)
-    if listener:
-        with contextlib.suppress(OSError):  # before Linux 5.19, where a stop in the wrong moment loses the answer
-            return kernel.syscall("seccomp", _SET_MODE_FILTER, _NEW_LISTENER | _WAIT_KILLABLE, argument)
     return kernel.syscall("seccomp", _SET_MODE_FILTER, _NEW_LISTENER if listener else 0, argument)
 
 
