@@ -169,6 +169,15 @@ def test_a_session_has_its_user_to_itself_and_its_copies() -> None:
             copy.close()
 
 
+def test_a_tree_has_as_many_processes_as_one_program_may_have() -> None:
+    with LocalBox(processes=4) as box, box.session() as session, contextlib.ExitStack() as opened:
+        session.run("x = 1")
+        copies = [opened.enter_context(session.fork()) for _ in range(3)]
+        with pytest.raises(ForkError, match="as many processes as they may have"):
+            copies[0].fork()
+        assert {each.run("x").value for each in (session, *copies)} == {"1"}
+
+
 DRAW = """
 import matplotlib.pyplot as plt
 def draw(text):

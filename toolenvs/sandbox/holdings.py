@@ -5,6 +5,7 @@ such as a font of matplotlib, is opened once more for the copy. Nothing else tha
 """
 
 import _thread
+import errno
 import fcntl
 import os
 import resource
@@ -12,6 +13,11 @@ import stat
 
 _HERE = "/proc/self/fd"
 FILES, THREADS = "the program holds open files", "the program holds threads"
+REFUSALS = {
+    errno.EBUSY: THREADS,  # says the fork server, which sees those that are not Python's too
+    errno.EAGAIN: "it and its copies have as many processes as they may have (`processes`)",
+}
+"""Why a fork failed, by its error."""
 
 
 class HeldError(Exception):

@@ -10,7 +10,6 @@ import ast
 import atexit
 import builtins
 import contextlib
-import errno
 import gc
 import io
 import linecache
@@ -453,8 +452,7 @@ class Worker:
             holdings.close(files)
             for descriptor in descriptors:
                 os.close(descriptor)
-            threads = refused.errno == errno.EBUSY  # says the fork server, which sees those that are not Python's too
-            told = holdings.THREADS if threads else f"the copy was refused: {refused.strerror}"
+            told = holdings.REFUSALS.get(refused.errno or 0, f"the copy was refused: {refused.strerror}")
             self._answer(nonce, wire.REFUSED, False, None, told)
             return
         if copied:
