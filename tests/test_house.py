@@ -16,6 +16,7 @@ FLOORS = [
         "schema",
         "loop",
         "attended",
+        "address",
         "bearer",
         "loop_thread",
         "retrying",

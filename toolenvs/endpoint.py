@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolenvs import bearer
+from toolenvs import address, bearer
 from toolenvs.errors import EngineError, MissingExtraError
 from toolenvs.schema import at_least
 
@@ -40,6 +40,7 @@ class Endpoint:
     def __post_init__(self) -> None:
         at_least(0, temperature=self.temperature, timeout_s=self.timeout_s)
         at_least(1, max_tokens=self.max_tokens)
+        address.http(self.base_url, "base_url", 8000)
 
     async def ask(self, prompt: str, *, seed: int) -> str:
         """What the model answers to one user message.

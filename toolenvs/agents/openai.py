@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from toolenvs import bearer, endpoint
+from toolenvs import address, bearer, endpoint
 from toolenvs.errors import AgentError, EngineError, MissingExtraError
 from toolenvs.rollout.agent import Action, Request
 
@@ -27,7 +27,7 @@ class OpenAIChat:
         timeout_s: wall-clock seconds of one request.
 
     Raises:
-        ConfigError: no header can carry the key.
+        ConfigError: the address is none, or no header can carry the key.
         MissingExtraError: httpx is not installed.
     """
 
@@ -45,6 +45,7 @@ class OpenAIChat:
             httpx = importlib.import_module("httpx")
         except ImportError:
             raise MissingExtraError("httpx", "openai", "an OpenAI-compatible endpoint") from None
+        address.http(base_url, "base_url", 8000)
         self._model = model
         self._temperature = temperature
         self._max_turn_tokens = max_turn_tokens

@@ -11,7 +11,7 @@ import time
 import weakref
 from typing import Any
 
-from toolenvs import bearer, errors
+from toolenvs import address, bearer, errors
 from toolenvs.errors import ConfigError, InfrastructureError, MissingExtraError, ToolenvsError
 from toolenvs.loop_thread import LoopThread
 from toolenvs.per_process import PerProcess
@@ -57,15 +57,13 @@ class Link:
         answer_s: float = 60.0,
         deadline_s: float = 60.0,
     ) -> None:
-        if not url.startswith(("http://", "https://")):
-            raise ConfigError(f"url = {url!r} is no address: give one such as 'http://127.0.0.1:8090'")
+        self.url = address.http(url, "url", 8090)
         if transport not in TRANSPORTS:
             raise ConfigError(f"transport = {transport!r}; known: {', '.join(TRANSPORTS)}")
         for name, value in {"answer_s": answer_s, "deadline_s": deadline_s}.items():
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**31:
                 raise ConfigError(f"{name} must be a positive number of seconds, not {value!r}")
         token = bearer.token(token, TOKEN)
-        self.url = url.rstrip("/")
         self._answer_s = answer_s
         self._deadline_s = deadline_s
         socket = OverSocket(self.url, token) if transport == "websocket" else None

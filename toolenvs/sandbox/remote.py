@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from toolenvs import bearer
+from toolenvs import address, bearer
 from toolenvs.errors import ConfigError, ForkError, IsolationError, MissingExtraError, SandboxError
 from toolenvs.loop_thread import LoopThread
 from toolenvs.retrying import AttemptFailed, retried, retry_after_s
@@ -79,8 +79,7 @@ class RemoteBox(base.Box):
             import httpx
         except ImportError:
             raise MissingExtraError("httpx", "remote", "the remote sandbox") from None
-        if not url.startswith(("http://", "https://")):
-            raise ConfigError(f"sandbox: url = {url!r} is no address: give one such as 'http://127.0.0.1:8080'")
+        self.url = address.http(url, "sandbox: url", 8080)
         if min_isolation and min_isolation not in _TIERS:
             raise ConfigError(f"sandbox: no isolation {min_isolation!r}; known: {', '.join(_TIERS)}")
         numbers = {"timeout_s": timeout_s, "memory_mb": memory_mb, "output_chars": output_chars}
@@ -89,7 +88,6 @@ class RemoteBox(base.Box):
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**31:
                 raise ConfigError(f"sandbox: {name} must be a positive number, not {value!r} (at most {2**31 - 1})")
         headers = bearer.headers(bearer.token(token, "TOOLENVS_SANDBOX_TOKEN"))
-        self.url = url.rstrip("/")
         self.seed = seed
         self._timeout_s = timeout_s
         self._memory_mb = memory_mb

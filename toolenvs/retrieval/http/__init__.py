@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from toolenvs import bearer
+from toolenvs import address, bearer
 from toolenvs.errors import ConfigError, MissingExtraError, RetrievalError
 from toolenvs.loop_thread import LoopThread
 from toolenvs.retrieval.base import Hit, Retriever, check
@@ -73,20 +73,16 @@ class Http(Retriever):
             import httpx
         except ImportError:
             raise MissingExtraError("httpx", "remote", "retrieval over HTTP") from None
-        address, _, named = str(source).partition("#")
+        given, _, named = str(source).partition("#")
         self._dialect = dialects.of(dialect or named)
-        try:
-            url = httpx.URL(address)
-        except (httpx.InvalidURL, TypeError):
-            url = httpx.URL("")
-        if url.scheme not in ("http", "https") or not url.host:
-            raise ConfigError(f"retrieval: {source!r:.100} is no address; give one such as 'http://127.0.0.1:8000'")
+        given = address.http(given, "retrieval: source", 8000)
+        url = httpx.URL(given)
         numbers = {"attempts": attempts, "answer_s": answer_s, "deadline_s": deadline_s, "max_queries": max_queries}
         for name, value in numbers.items():
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**31:
                 raise ConfigError(f"retrieval: {name} must be a positive number, not {value!r}")
         self._root = str(url.copy_with(path="", query=None)).rstrip("/")
-        self.url = address.rstrip("/") if url.path.strip("/") else self._root + self._dialect.PATH
+        self.url = given if url.path.strip("/") else self._root + self._dialect.PATH
         """Where queries are posted to."""
         self._attempts = int(attempts)
         self._answer_s = answer_s

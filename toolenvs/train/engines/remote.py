@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from toolenvs import bearer
+from toolenvs import address, bearer
 from toolenvs.agents.engine import GenerateRequest, Generation
 from toolenvs.errors import ConfigError, EngineError, MissingExtraError
 from toolenvs.train.engines.looped import LoopedEngine
@@ -33,6 +33,7 @@ class RemoteEngine(LoopedEngine):
         timeout_s: wall-clock seconds after which a request that was not answered has failed.
 
     Raises:
+        ConfigError: the address is none.
         EngineError: nobody answers there.
         MissingExtraError: httpx is not installed.
     """
@@ -43,7 +44,7 @@ class RemoteEngine(LoopedEngine):
         except ImportError as error:
             raise MissingExtraError("httpx", "remote", "an engine behind HTTP") from error
         self._failed = httpx.TransportError
-        self._url = url
+        self._url = address.http(url, "an engine's url", 8200)
         self._timeout_s = timeout_s
         self.version = 0
         super().__init__("remote")
