@@ -109,6 +109,43 @@ def test_what_is_handed_over_as_it_closes_is_answered_or_refused() -> None:
     assert set(outcomes) <= {"is", "was"}
 
 
+def test_what_runs_ends_what_it_began_by_itself(thread: LoopThread) -> None:
+    """Tasks of a library's own, cut off from outside, left coroutines behind that were never awaited."""
+    began, ended = threading.Event(), list[str]()
+
+    async def parent() -> None:
+        stop = asyncio.Event()
+
+        async def child() -> None:
+            await stop.wait()
+            ended.append("by itself")
+
+        task = asyncio.create_task(child())
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stop.set()
+            await asyncio.wait((task,))
+
+    async def orphan() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("by force")
+
+    async def leave() -> None:
+        left.append(asyncio.create_task(orphan()))
+        await asyncio.sleep(0)
+
+    left: list[asyncio.Task[None]] = []
+    thread.run(leave())
+    thread.submit(parent())
+    began.wait()
+    thread.close()
+    assert ended == ["by itself", "by force"]
+
+
 def test_the_last_thing_is_done_when_all_else_has_ended(thread: LoopThread) -> None:
     began, ended, seen = threading.Event(), threading.Event(), list[bool]()
 

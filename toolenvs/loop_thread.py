@@ -4,7 +4,8 @@ import asyncio
 import contextlib
 import os
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+import weakref
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from concurrent.futures import CancelledError, Future, wait
 from typing import Any, TypeVar
 
@@ -29,7 +30,10 @@ class LoopThread:
         self._closed = False
         self._lock = threading.RLock()  # a finalizer may hand something over at any moment, in this one too
         """Held while work is handed over: what is handed over before the loop is closed is cancelled then, not lost."""
+        self._handed: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
+        """What was handed over, but not the tasks that it began in its turn."""
         self._loop = asyncio.new_event_loop()
+        self._loop.set_task_factory(self._task)
         self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
         self._thread.start()
 
@@ -88,7 +92,7 @@ class LoopThread:
             if self._closed:
                 return
             self._closed = True
-            finishing = asyncio.run_coroutine_threadsafe(_finish(last), self._loop)
+            finishing = asyncio.run_coroutine_threadsafe(self._finish(last), self._loop)
         try:
             with contextlib.suppress(TimeoutError):
                 finishing.result(2 * STOP_S)
@@ -98,15 +102,25 @@ class LoopThread:
             if not self._thread.is_alive():
                 self._loop.close()
 
+    def _task(self, loop: asyncio.AbstractEventLoop, work: Any, **more: Any) -> asyncio.Task[Any]:
+        task = asyncio.Task(work, loop=loop, **more)
+        if asyncio.current_task(loop) is None:
+            self._handed.add(task)
+        return task
+
+    async def _finish(self, last: Callable[[], Awaitable[object]] | None) -> None:
+        own = asyncio.current_task()
+        await _end([task for task in self._handed if task is not own and not task.done()])  # and they what they began
+        await _end(asyncio.all_tasks() - {own})
+        if last is not None:
+            await last()
+
     def _closed_meanwhile(self) -> Exception:
         return self._error(f"{self._owner} was closed during the request")
 
 
-async def _finish(last: Callable[[], Awaitable[object]] | None) -> None:
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
+async def _end(tasks: Collection[asyncio.Task[Any]]) -> None:
+    for task in tasks:
         task.cancel()
-    if others:
-        await asyncio.wait(others, timeout=STOP_S)
-    if last is not None:
-        await last()
+    if tasks:
+        await asyncio.wait(tasks, timeout=STOP_S)
