@@ -390,3 +390,18 @@ def test_a_text_that_is_no_utf8_changes_nothing_else(sqlite: Database, at: int) 
     assert texts == ["\ufffdA" if number == at else "fine" for number in range(1, 1_001)]
     assert sqlite.query("SELECT CAST(x'ff' AS TEXT)").rows == (("\ufffd",),)
     assert sqlite.query("SELECT 'fine'").rows == (("fine",),)
+
+
+@pytest.mark.parametrize("value", ["x", "NULL", "'ab'", "printf('%.*c', 300, 'z')", "CAST(x'e282ac' AS TEXT)", "x'00'"])
+@pytest.mark.parametrize("max_bytes", [1, 8, 299, 300, 4_000, 4_001, 100_000])
+@pytest.mark.parametrize("max_rows", [1, 15, 16, 17, 500])
+def test_rows_are_kept_as_far_as_both_limits_go(sqlite: Database, value: str, max_bytes: int, max_rows: int) -> None:
+    sql = f"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 501) SELECT {value} FROM c"
+    each = {"x": 8, "NULL": 8, "'ab'": 2, "printf('%.*c', 300, 'z')": 300, "CAST(x'e282ac' AS TEXT)": 1, "x'00'": 1}
+    result = sqlite.query(sql, Limits(max_bytes=max_bytes, max_rows=max_rows))
+    fit = max_bytes // each[value]
+    if not fit:
+        assert result.code == "too_big"
+        return
+    assert (result.status, len(result.rows), result.truncated) == ("ok", min(fit, max_rows), True)
+    assert result.total_rows == 501

@@ -31,6 +31,11 @@ def query(head: bytes, seed: int, sql: bytes) -> bytes:
     return b"".join((HEADER.pack(len(begins) + len(head) + len(sql)), begins, head, sql))
 
 
+def size(rows: Sequence[Sequence[Any]]) -> int:
+    """Bytes of these rows in a frame."""
+    return len(_pack(rows))
+
+
 def encode(message: dict[str, Any]) -> bytes:
     """A message as a frame."""
     body = _pack(message)

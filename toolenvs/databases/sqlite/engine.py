@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
+from toolenvs.databases import wire
 from toolenvs.databases.child import out_of_memory
 from toolenvs.databases.sqlite import rules
 from toolenvs.databases.sqlite.describe import describe
@@ -17,7 +18,9 @@ from toolenvs.databases.sqlite.lexer import Lexed, lex
 _TICK_STEPS = 1_000
 _EXPLAINS = ("EXPLAIN", "PRAGMA")
 _AGAIN_BYTES = 8_192
-"""Results up to this size are worth keeping."""
+"""Results up to this size, as they are sent, are worth keeping."""
+_NUMBER_BYTES = 8
+"""What a number or NULL counts for."""
 _AT_ONCE = 16
 """Rows that are taken from SQLite together."""
 _COUNT_STEPS = 1_000_000
@@ -51,6 +54,11 @@ def _without_address(value: Any) -> Any:
 
 _text = partial(str, encoding="utf-8", errors="replace")
 _SIZED = (str, bytes)
+
+
+def _bytes(row: tuple[Any, ...]) -> int:
+    """What a row counts for among `max_bytes`."""
+    return sum([len(value) if value.__class__ in _SIZED else _NUMBER_BYTES for value in row])
 
 
 class SqliteEngine:
@@ -165,23 +173,30 @@ class SqliteEngine:
             self._connection.text_factory = str
 
     def _rows(self, cursor: sqlite3.Cursor, request: dict[str, Any]) -> dict[str, Any]:
-        max_rows, room = request["max_rows"], request["max_bytes"]
+        max_rows, max_bytes = request["max_rows"], request["max_bytes"]
         columns = [column[0] for column in cursor.description or ()]
         rows: list[tuple[Any, ...]] = []
-        truncated, taken = False, 0
+        truncated, taken, at_most, sent = False, 0, 0, 0
         while not truncated and (piece := cursor.fetchmany(min(_AT_ONCE, max_rows + 1 - taken))):
             taken += len(piece)
+            size = wire.size(piece)  # quick, and more than the texts in it
+            sent += size
+            at_most += size + _NUMBER_BYTES * len(columns) * len(piece)
+            if at_most <= max_bytes and taken <= max_rows:
+                rows += piece
+                continue
+            room = max_bytes - sum(map(_bytes, rows))
             for row in piece:
-                for value in row:
-                    room -= len(value) if value.__class__ in _SIZED else 8
+                room -= _bytes(row)
                 if room < 0 and not rows:
                     cursor.close()
-                    told = f"one row is larger than {request['max_bytes']:,} bytes: select less of it"
+                    told = f"one row is larger than {max_bytes:,} bytes: select less of it"
                     return {"status": "error", "code": "too_big", "error": told, "steps": self._steps()}
                 if len(rows) == max_rows or room < 0:
                     truncated = True
                     break
                 rows.append(row)
+            at_most = max_bytes - room
         steps = self._steps()
         total = self._count(cursor, taken) if truncated else taken
         return {
@@ -191,7 +206,7 @@ class SqliteEngine:
             "truncated": truncated,
             "total_rows": total,
             "steps": steps,
-            "again": not truncated and request["max_bytes"] - room <= _AGAIN_BYTES and not self._functions.drew,
+            "again": not truncated and sent <= _AGAIN_BYTES and not self._functions.drew,
         }
 
     def _count(self, cursor: sqlite3.Cursor, total: int) -> int | None:
