@@ -84,6 +84,17 @@ TABLES += (
         40,
     ),
 )
+TABLES += (
+    steps.Table(
+        "64 episodes at a time, a gold query each: all of a step",
+        (
+            steps.Row(steps.OURS, "together", "`ToolVectorEnv.step` of SQL-v0"),
+            steps.Row(steps.SKYRL, "together", "`env.step` of text2sql in 32 threads, as its generator does"),
+        ),
+        (0,),
+        40,
+    ),
+)
 BARS = (
     (2, 0, 2, 5.0),
     (2, 1, 2, 5.0),

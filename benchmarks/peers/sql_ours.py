@@ -14,6 +14,7 @@ from toolenvs import loop
 from toolenvs.rewards.moment import Moment
 from toolenvs.tasks.task import Task
 from toolenvs.transcript import Transcript
+from toolenvs.vector import ToolVectorEnv
 
 Case = Generator[Callable[[], Any], Any, None]
 
@@ -32,6 +33,7 @@ TASKS = [
     for number, one in enumerate(QUERIES)
 ]
 
+MANY = (TASKS * 64)[:64]
 CHINOOK = Task(id="new", question="Which?", golds=(NEW["gold"],), extra={"database": NEW["file"]})
 
 NUMBERS = count()
@@ -103,6 +105,23 @@ def new(page: str, kind: str) -> Case:
                 assert ("1 row" if kind == "small" else kind) in text, text
 
 
+def together() -> Case:
+    """A new query in each of many episodes, all of them in one step."""
+    envs = ToolVectorEnv(len(MANY), page="SQL-v0")
+    try:
+        envs.reset()
+        for env, task in zip(envs.envs, MANY, strict=True):
+            env.reset(options={"task": task})
+        while True:
+            actions = [f"<think>I look.</think>\n<sql>{unlike(task.gold)}</sql>" for task in MANY]
+            texts, *_ = yield lambda actions=actions: envs.step(actions)
+            assert all("row" in text for text in texts)
+            for env, task in zip(envs.envs, MANY, strict=True):
+                env.reset(options={"task": task})
+    finally:
+        envs.close()
+
+
 def rewarded() -> Case:
     """A new query that is right, each time."""
     with gym.make("toolenvs/SkyRLSQL-v0") as env:
@@ -134,4 +153,6 @@ CASES |= {f"judge, {metric}": partial(judge, metric) for metric in ("bird_ex", "
 CASES |= {
     f"{kind}, {page}": partial(new, page, kind) for page in ("SQL", "SkyRLSQL") for kind in ("small", "1,000 rows")
 }
-CASES |= {"rewarded": rewarded} | {f"judged, {metric}": partial(judged, metric) for metric in ("bird_ex", "skyrl_set")}
+CASES |= {"together": together, "rewarded": rewarded} | {
+    f"judged, {metric}": partial(judged, metric) for metric in ("bird_ex", "skyrl_set")
+}

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.metadata import version
 from itertools import cycle
@@ -19,6 +20,8 @@ TURNS = 4
 FOUND = json.loads(Path("queries.json").read_text())
 QUERIES, NEW = FOUND["golds"], FOUND["new"]
 FRESH = {kind: iter(queries) for kind, queries in NEW["queries"].items()}  # no case asks what another one has asked
+MANY = (QUERIES * 64)[:64]
+THREADS = 32  # the default of its generator's max_env_workers
 CHINOOK = {"db_id": NEW["db_id"], "file": NEW["file"], "sql": NEW["gold"]}
 CONFIG = OmegaConf.create({"db_path": str(Path.cwd())})
 
@@ -69,6 +72,16 @@ def new(kind: str) -> Case:
             assert "Error" not in result["observations"][0]["content"]
 
 
+def together() -> Case:
+    """As its generator steps many episodes: in threads."""
+    actions = [f"<think>I look.</think>\n<sql>{one['sql']}</sql>" for one in MANY]
+    with ThreadPoolExecutor(THREADS) as threads:
+        while True:
+            envs = list(map(begin, MANY))
+            results = yield lambda envs=envs: list(threads.map(lambda env, action: env.step(action), envs, actions))
+            assert not any("Error" in result["observations"][0]["content"] for result in results)
+
+
 def rewarded() -> Case:
     for said in FRESH["right"]:
         env = begin(CHINOOK)
@@ -77,5 +90,5 @@ def rewarded() -> Case:
         assert result["reward"] == 1.0
 
 
-CASES = {"tool": tool, "reward": reward, "score": score, "rewarded": rewarded}
+CASES = {"tool": tool, "reward": reward, "score": score, "together": together, "rewarded": rewarded}
 CASES |= {kind: partial(new, kind) for kind in ("small", "1,000 rows")}
