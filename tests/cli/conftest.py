@@ -11,7 +11,6 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from toolenvs.cli.app import app
-from toolenvs.serve import run as runner
 
 Run = Callable[..., Result]
 
@@ -91,6 +90,7 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.fixture
 def not_served(monkeypatch: pytest.MonkeyPatch) -> None:
     """The application of a server only comes up and shuts down."""
+    from toolenvs.serve import run as runner
 
     async def up_and_down(application: Any) -> None:
         async with application.router.lifespan_context(application):

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from toolenvs import address
 from toolenvs.errors import ConfigError, ForkError, InfrastructureError, ToolError, did_you_mean
 from toolenvs.schema import at_least
 from toolenvs.tasks.task import Task
@@ -57,8 +58,8 @@ class Options:
     def __post_init__(self) -> None:
         if bool(self.command) == bool(self.url):
             raise ConfigError("say either command, the program and its arguments, or url, the server's address")
-        if self.url and not self.url.startswith(("http://", "https://")):
-            raise ConfigError(f"url = {self.url!r} is no address: give one such as 'http://127.0.0.1:8000/mcp'")
+        if self.url:
+            address.http(self.url, "url", 8000)
         at_least(0.001, timeout_s=self.timeout_s, start_s=self.start_s)
         at_least(1, result_chars=self.result_chars)
 
