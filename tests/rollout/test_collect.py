@@ -210,9 +210,10 @@ async def test_trajectories_on_disk(tmp_path: Path, byte_codec: TokenCodec) -> N
     (path.parent / "metrics.jsonl").write_text("{}\n")
     (path.parent / "a.jsonl").write_bytes(whole[:-20])  # torn files do not hide those behind them
     assert len(list(read_trajectories(tmp_path))) == 3 + 4
-    path.write_text("{}\n")
-    with pytest.raises(ConfigError, match=r"trajectories.jsonl, line 1: not a trajectory"):
-        list(read_trajectories(path))
+    for line in (b"{}", b"\xff\xfe", b"[" * 100_000, b"[1]"):
+        path.write_bytes(line + b"\n")
+        with pytest.raises(ConfigError, match=r"trajectories.jsonl, line 1: not a trajectory"):
+            list(read_trajectories(path))
     with pytest.raises(ConfigError, match="no trajectories at"):
         list(read_trajectories(tmp_path / "none.jsonl"))
 

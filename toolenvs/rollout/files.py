@@ -60,13 +60,13 @@ def read_trajectories(path: str | Path) -> Iterator[Trajectory]:
     for file in trajectory_files(path):
         if not file.is_file():
             raise ConfigError(f"there are no trajectories at {file}")
-        with file.open(encoding="utf-8") as lines:
+        with file.open("rb") as lines:
             for number, line in enumerate(lines, start=1):
-                if not line.endswith("\n"):
+                if not line.endswith(b"\n"):
                     break
                 try:
                     yield Trajectory.from_json(json.loads(line))
-                except (ValueError, KeyError, TypeError, TranscriptError) as error:
+                except (ValueError, KeyError, TypeError, RecursionError, TranscriptError) as error:
                     raise ConfigError(f"{file.name}, line {number}: not a trajectory: {error!r}") from error
 
 
