@@ -25,6 +25,8 @@ from toolenvs.train.engines.weights import read_weights
 MAX_BODY_BYTES = 64 << 20
 """Of a request to generate; weights may be of any size."""
 _BODY_S = 60.0
+_MAX_DIGITS = 18
+"""Of the number of a version."""
 _FIELDS = {"ids", "stop", "max_new_tokens", "temperature", "top_p", "key", "seed"}
 
 
@@ -89,7 +91,7 @@ class _Server:
     async def weights(self, request: Request) -> Response:
         """Take over the weights that are the body, a safetensors file, as version `?version=`."""
         version = request.query_params.get("version", "")
-        if not version.isdecimal():
+        if not version.isdecimal() or len(version) > _MAX_DIGITS:
             raise Refused(400, f"version is {version!r}: say a whole number, as in /weights?version=3")
         if self._running:
             raise Refused(409, f"{self._running} requests are being continued: push between rollouts")
