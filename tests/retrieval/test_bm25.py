@@ -277,6 +277,32 @@ def test_a_damaged_index_is_refused(folder: Path, tmp_path: Path) -> None:
         retrieval.open(damaged)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"k1": "x"},
+        {"k1": -1},
+        {"k1": float("nan")},
+        {"k1": float("inf")},
+        {"b": 2},
+        {"b": -0.1},
+        {"b": None},
+        {"b": True},
+    ],
+)
+def test_settings_that_rank_nothing_are_refused(tmp_path: Path, options: dict[str, Any]) -> None:
+    """Of these most had built an index, in which nothing or everything was found."""
+    with pytest.raises(ConfigError, match=r"bm25: (k1 is a number above 0|b is a number from 0 to 1), not"):
+        retrieval.index(write(tmp_path / "texts.jsonl", ["lake"]), tmp_path / "index", options=options)
+
+
+@pytest.mark.parametrize("queries", [None, 3, "lake", (query for query in ["lake"]), {"lake"}])
+def test_queries_that_are_no_list_are_refused(folder: Path, queries: Any) -> None:
+    """A generator had been read to its end before it was searched for."""
+    with retrieval.open(folder) as retriever, pytest.raises(ConfigError, match="takes a list of queries"):
+        retriever.search(queries)
+
+
 def test_an_interrupted_build_leaves_the_old_index(folder: Path, tmp_path: Path) -> None:
     kept = shutil.copytree(folder, tmp_path / "kept")
 

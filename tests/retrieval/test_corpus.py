@@ -63,6 +63,11 @@ def test_files_and_options_that_cannot_be_used(tmp_path: Path) -> None:
         retrieval.index(tmp_path / "b.jsonl", tmp_path / "index", ["bm24"])
     with pytest.raises(ConfigError, match=r"names in a list, such as \('bm25',\)"):
         retrieval.index(tmp_path / "b.jsonl", tmp_path / "index", "bm25")
+    (tmp_path / "c.jsonl").write_text('{"id": "1", "text": "lake"}\n')
+    with pytest.raises(ConfigError, match=r"c.jsonl is a file: give a folder"):
+        retrieval.index(tmp_path / "c.jsonl", tmp_path / "c.jsonl")
+    with pytest.raises(ConfigError, match="encoder 'wordllama': .*unexpected keyword argument 'size'"):
+        retrieval.index(tmp_path / "c.jsonl", tmp_path / "index", ["dense"], {"encoder_options": {"size": 1}})
     with pytest.raises(ConfigError, match="no option 'k2'"):
         retrieval.index(tmp_path / "b.jsonl", tmp_path / "index", options={"k2": 1})
 

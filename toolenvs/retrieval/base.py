@@ -4,7 +4,7 @@ import asyncio
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Self
@@ -52,7 +52,7 @@ class Retriever(ABC):
         An empty query, or one of stop words only, finds nothing.
 
         Raises:
-            ConfigError: `queries` is one string or holds what is none, or `k` is not a positive integer.
+            ConfigError: `queries` is no list of strings, or `k` is not a positive integer.
             RetrievalError: the retriever failed, which is not the query's fault.
         """
         check(queries, k)
@@ -90,9 +90,10 @@ def check(queries: Sequence[str], k: int) -> None:
     """That a search can be asked for so.
 
     Raises:
-        ConfigError: `queries` is one string or holds what is none, or `k` is not a positive integer.
+        ConfigError: `queries` is no list of strings, or `k` is not a positive integer.
     """
-    if isinstance(queries, str) or not all(isinstance(query, str) for query in queries):
+    listed = isinstance(queries, Collection) and not isinstance(queries, str | Set | Mapping)
+    if not listed or not all(isinstance(query, str) for query in queries):
         raise ConfigError(f"search() takes a list of queries, each a str; this is {queries!r:.100}")
     if not isinstance(k, int) or isinstance(k, bool) or k < 1:
         raise ConfigError(f"search(k={k!r}): k is the number of passages wanted, at least 1")

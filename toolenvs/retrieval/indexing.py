@@ -52,6 +52,8 @@ def index(
     """
     if isinstance(backends, str):
         raise ConfigError(f"backends are names in a list, such as ({backends!r},), not {backends!r}")
+    if Path(out).exists() and not Path(out).is_dir():
+        raise ConfigError(f"{out} is a file: give a folder for the index")
     given, unused = dict(options or {}), set(options or {})
     chosen = []
     for name in dict.fromkeys(backends):

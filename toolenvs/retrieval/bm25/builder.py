@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import itertools
+import math
 import os
 import pickle
 import subprocess
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from toolenvs.errors import RetrievalError
+from toolenvs.errors import ConfigError, RetrievalError
 from toolenvs.retrieval.analysis import divide, term_of
 from toolenvs.retrieval.bm25 import similarity
 from toolenvs.retrieval.folder import building, seal
@@ -195,7 +196,14 @@ def build(
         b: how much a passage's length counts, 0 to 1.
         processes: that analyse text; by default one a core, and no more than 8.
         progress: told the number of passages analysed.
+
+    Raises:
+        ConfigError: `k1` or `b` is out of range.
     """
+    if not _is_number(k1) or not 0 < k1 < math.inf:
+        raise ConfigError(f"bm25: k1 is a number above 0, not {k1!r}")
+    if not _is_number(b) or not 0 <= b <= 1:
+        raise ConfigError(f"bm25: b is a number from 0 to 1, not {b!r}")
     processes = processes or min(8, len(os.sched_getaffinity(0)))
     numbers: dict[str, int] = {}
     sizes = np.zeros(0, dtype=np.int64)
@@ -228,6 +236,10 @@ def build(
         _merge(part, spilled, place, ordered, weights, similarity.inverses(k1, b, average)[codes], most)
         settings = {"k1": k1, "b": b, "analysis": "english-1"}
         seal(part, {"corpus": store.fingerprint, "settings": settings, "average": average, "terms": len(numbers)})
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _write_terms(part: Path, numbers: dict[str, int]) -> npt.NDArray[np.int64]:

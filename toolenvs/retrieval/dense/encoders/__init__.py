@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from toolenvs import plugins
+from toolenvs.errors import ConfigError
 
 Vectors = npt.NDArray[np.float32]
 
@@ -33,9 +34,16 @@ def load(name: str, options: Mapping[str, Any]) -> Encoder:
 
     Raises:
         PageError: there is none of that name.
+        ConfigError: it has no such option.
         MissingExtraError: it needs a package that is not installed.
     """
-    encoder: Encoder = plugins.find(__name__, name, "Encoder", "encoder")(**options)
+    kind = plugins.find(__name__, name, "Encoder", "encoder")
+    try:
+        encoder: Encoder = kind(**options)
+    except TypeError as error:
+        if "unexpected keyword" not in str(error):
+            raise
+        raise ConfigError(f"encoder {name!r}: {error}") from error
     return encoder
 
 
