@@ -2,18 +2,20 @@
 
 import asyncio
 import contextlib
+import gc
 import os
 import random
 import signal
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from toolenvs import databases
-from toolenvs.databases import Database, pool
+from toolenvs import databases, loop
+from toolenvs.databases import Database, Result, pool
 from toolenvs.databases.lane import Lane
 from toolenvs.errors import DatabaseError
 
@@ -136,6 +138,114 @@ async def test_a_loop_that_ends_while_it_waits_takes_no_process_along(base: Data
     for _ in range(3):
         await asyncio.to_thread(asyncio.run, gone())
     assert [(await base.aquery("SELECT 7")).rows for _ in range(3)] == [((7,),)] * 3
+    assert await at_rest(base)
+
+
+def _then_closed(doing: Coroutine[Any, Any, object]) -> None:
+    """A loop that is closed as it is, with tasks that have not ended."""
+    own = asyncio.new_event_loop()
+    own.set_exception_handler(lambda *_: None)  # it tells of tasks that were destroyed
+    own.run_until_complete(doing)
+    own.close()
+
+
+ASKS: dict[str, Callable[[Database, str], Result]] = {
+    "a thread": lambda base, sql: base.query(sql),
+    "a loop": lambda base, sql: asyncio.run(base.aquery(sql)),
+    "alone": lambda base, sql: loop.run_alone(base.aquery(sql)),
+}
+
+
+@pytest.mark.parametrize("when", ["works", "starts", "has just started", "waits", "has just been granted"])
+def test_a_loop_that_is_closed_with_its_tasks_takes_no_process_along(base: Database, when: str) -> None:
+    lent = [base._pool.place() for _ in range(2)] if when in ("waits", "has just been granted") else []
+    if when in ("starts", "has just started"):
+        for worker in base._pool._idle:
+            worker.kill()
+
+    async def ask() -> None:
+        tasks.extend(asyncio.create_task(base.aquery(f"{FOREVER} -- {number}")) for number in range(4))
+        lane = base._pool._lane()
+        while not (lane._working if when == "works" else lane._coming):
+            await asyncio.sleep(0)
+        if when == "has just been granted":
+            base._pool.give_back(lent.pop())  # type: ignore[arg-type]
+        elif when == "has just started":
+            while not lane._arrived:
+                pass
+
+    tasks: list[object] = []
+    _then_closed(ask())
+    for worker in lent:
+        base._pool.give_back(worker)  # type: ignore[arg-type]
+    assert [asks(base, "SELECT 7").rows for asks in ASKS.values()] == [((7,),)] * 3
+    while base._pool._lent:  # one that was being started comes back
+        base._pool.free()
+    tasks.clear()
+    gc.collect()
+    assert not base._pool._lent
+    assert not base._pool._waiting
+
+
+@pytest.mark.parametrize("asks", ASKS.values(), ids=ASKS)
+def test_who_waits_already_gets_the_process_of_a_loop_that_is_closed(
+    base: Database, asks: Callable[[Database, str], Result]
+) -> None:
+    told: list[object] = []
+
+    async def ask() -> None:
+        tasks.extend(asyncio.create_task(base.aquery(f"{FOREVER} -- {number}")) for number in range(2))
+        while len(base._pool._lane()._working) < 2:
+            await asyncio.sleep(0)
+        thread.start()
+        while not base._pool._waiting:
+            await asyncio.sleep(0)
+
+    tasks: list[object] = []
+    thread = threading.Thread(target=lambda: told.append(asks(base, "SELECT 7").rows))
+    _then_closed(ask())
+    thread.join()
+    assert told == [((7,),)]
+    assert not base._pool._lent
+
+
+async def test_a_short_deadline_is_kept_beside_a_long_one(base: Database) -> None:
+    """Even where the process cannot end itself."""
+    lane = base._pool._lane()
+    long = asyncio.create_task(base.aquery(FOREVER, base.limits.override(timeout_s=600)))
+    while not lane._working:
+        await asyncio.sleep(0.001)
+    short = asyncio.create_task(base.aquery(FOREVER, base.limits.override(timeout_s=0.2)))
+    while len(lane._working) < 2:
+        await asyncio.sleep(0.001)
+    for worker in lane._working:
+        os.kill(worker._process.pid, signal.SIGSTOP)
+    await asyncio.wait([short], timeout=60)
+    assert short.done()
+    assert (await short).code == "timeout"
+    assert not long.done()
+    long.cancel()
+    await asyncio.wait([long])
+    assert await at_rest(base)
+
+
+async def test_where_no_thread_can_be_had_a_query_is_told_so_and_no_place_is_lost(
+    base: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    for worker in base._pool._idle:
+        worker.kill()
+    monkeypatch.setattr(asyncio.get_running_loop(), "run_in_executor", none_left)
+    for result in await asyncio.gather(*(base.aquery(f"SELECT {n}") for n in range(5)), return_exceptions=True):
+        assert isinstance(result, DatabaseError)
+    monkeypatch.undo()
+    assert (await base.aquery("SELECT 7")).rows == ((7,),)
+    monkeypatch.setattr(threading.Thread, "start", none_left)
+    late = await base.aquery(FOREVER, base.limits.override(timeout_s=0.1))
+    monkeypatch.undo()
+    assert late.code == "timeout"
     assert await at_rest(base)
 
 

@@ -12,6 +12,10 @@ from concurrent.futures import Future
 from typing import Protocol
 
 from toolenvs.databases.worker import Gone, Worker
+from toolenvs.errors import DatabaseError
+
+LOOK_S = 1.0
+"""After so long who waits for a process looks whether a loop was closed that took one along."""
 
 
 class Places(Protocol):
@@ -34,6 +38,9 @@ class Places(Protocol):
     def give_back(self, worker: Worker | None) -> None:
         """End its loan."""
 
+    def free(self) -> None:
+        """Take back what is lent to loops that were closed."""
+
 
 class _Asked:
     """A query and who waits for its answer."""
@@ -50,7 +57,7 @@ class _Asked:
 
 
 class Lane:
-    """For one loop, in whose thread all of it runs."""
+    """For one loop, in whose thread all of it runs but `_bring`, `_arrive` and `leave`."""
 
     def __init__(self, places: Places, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -59,7 +66,9 @@ class Lane:
         self._working: dict[Worker, _Asked] = {}
         self._sending: dict[Worker, bytes] = {}
         self._coming = 0  # processes that are being started, or waited for
+        self._arrived: deque[tuple[Worker | None, BaseException | None]] = deque()
         self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_s = 0.0
 
     async def exchange(self, frame: bytes, timeout_s: float) -> bytearray:
         """The body of the answer; time spent in waiting for a process is not counted. Cancelling kills the process.
@@ -86,21 +95,42 @@ class Lane:
             place = self._places.place()
             if isinstance(place, Future):
                 self._coming += 1
-                place.add_done_callback(self._granted)
+                place.add_done_callback(lambda place: self._arrive(place.result()))
+                self._wake(self.loop.time() + LOOK_S)
             else:
                 self._admit(place)
 
-    def _granted(self, place: "Future[Worker | None]") -> None:
-        """In any thread: a place has come free."""
+    def _arrive(self, worker: Worker | None, error: BaseException | None = None) -> None:
+        """In any thread: a process or the right to start one has come, or none could be started."""
+        self._arrived.append((worker, error))
         try:
-            self.loop.call_soon_threadsafe(self._come, place.result())
-        except RuntimeError:  # the loop is closed, and nobody waits any more
-            self._places.give_back(place.result())
+            self.loop.call_soon_threadsafe(self._come)
+        except RuntimeError:  # the loop is closed
+            self.leave()
 
-    def _come(self, worker: Worker | None) -> None:
+    def _come(self) -> None:
+        worker, error = self._arrived.popleft()
         self._coming -= 1
-        self._admit(worker)
+        if error is None:
+            self._admit(worker)
+        else:
+            self._places.give_back(None)
+            if self._waiting:
+                self._fail(self._waiting.popleft(), error)
         self._call_up_all()
+        self._rest()
+
+    def leave(self) -> None:
+        """In any thread, when the loop is closed: nobody waits any more, and what was lent to it is free."""
+        self._waiting.clear()
+        with contextlib.suppress(KeyError):  # another thread does the same
+            while self._working:
+                worker, _ = self._working.popitem()
+                worker.kill()
+                self._places.give_back(worker)
+        with contextlib.suppress(IndexError):
+            while self._arrived:
+                self._places.give_back(self._arrived.popleft()[0])
 
     def _admit(self, worker: Worker | None) -> None:
         if not self._waiting:
@@ -113,19 +143,20 @@ class Lane:
     def _start(self, worker: Worker | None) -> None:
         """A new process in place of one that has ended, or of none; that takes a while."""
         self._coming += 1
-        starting = self.loop.run_in_executor(None, self._places.ready, worker)
-        starting.add_done_callback(self._started)
+        try:
+            self.loop.run_in_executor(None, self._bring, worker)
+        except RuntimeError as error:
+            told = f"a database's process cannot be started ({error}): free memory or threads"
+            self._arrive(None, DatabaseError(told))
 
-    def _started(self, starting: "asyncio.Future[Worker]") -> None:
-        self._coming -= 1
-        error = asyncio.CancelledError() if starting.cancelled() else starting.exception()
-        if error is None:
-            self._admit(starting.result())
-            return
-        self._places.give_back(None)
-        if self._waiting:
-            self._fail(self._waiting.popleft(), error)
-        self._call_up_all()
+    def _bring(self, worker: Worker | None) -> None:
+        """In a thread. No future tells of it: one of a loop that is closed meanwhile never would."""
+        try:
+            ready = self._places.ready(worker)
+        except BaseException as error:
+            self._arrive(None, error)
+        else:
+            self._arrive(ready)
 
     def _begin(self, worker: Worker) -> None:
         """The next query, on a process that owes nothing."""
@@ -135,8 +166,7 @@ class Lane:
             self.loop.add_reader(worker.channel.fileno(), self._receive, worker)
             worker.watched_by = self
         self._working[worker] = asked
-        if self._alarm is None:
-            self._alarm = self.loop.call_at(asked.until_s, self._look)
+        self._wake(asked.until_s)
         self._send(worker, asked.frame)
 
     def _send(self, worker: Worker, frame: bytes) -> None:
@@ -191,8 +221,26 @@ class Lane:
                 self._fail(asked, TimeoutError())
                 self._let_go(worker, self._drop)
         if self._working:
-            self._alarm = self.loop.call_at(min(asked.until_s for asked in self._working.values()), self._look)
+            self._wake(min(asked.until_s for asked in self._working.values()))
+        elif self._coming:
+            self._places.free()
+            self._wake(now_s + LOOK_S)
         self._call_up_all()
+        self._rest()
+
+    def _wake(self, at_s: float) -> None:
+        """Look no later than then."""
+        if self._alarm is not None:
+            if self._alarm_s <= at_s:
+                return
+            self._alarm.cancel()
+        self._alarm, self._alarm_s = self.loop.call_at(at_s, self._look), at_s
+
+    def _rest(self) -> None:
+        """A loop that is at rest keeps nothing of ours."""
+        if self._alarm is not None and not self._working and not self._coming:
+            self._alarm.cancel()
+            self._alarm = None
 
     def _drop(self, worker: Worker) -> None:
         worker.drop()
@@ -215,6 +263,8 @@ class Lane:
 
     def _withdraw(self, asked: _Asked) -> None:
         """Whoever asked is gone."""
+        if self.loop.is_closed():
+            self.leave()
         if asked in self._waiting:
             self._waiting.remove(asked)
         for worker, worked_at in [*self._working.items()]:
@@ -231,9 +281,7 @@ class Lane:
             self.loop.remove_reader(worker.channel.fileno())
             if self._sending.pop(worker, None) is not None:
                 self.loop.remove_writer(worker.channel.fileno())
-        if not self._working and self._alarm is not None:  # a loop that is at rest keeps nothing of ours
-            self._alarm.cancel()
-            self._alarm = None
+        self._rest()
         then(worker)
 
     def _fail(self, asked: _Asked, error: BaseException) -> None:

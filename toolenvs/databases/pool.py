@@ -9,12 +9,12 @@ import os
 import threading
 import weakref
 from collections import deque
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any
 
 from toolenvs import loop
 from toolenvs.databases import wire
-from toolenvs.databases.lane import Lane
+from toolenvs.databases.lane import LOOK_S, Lane
 from toolenvs.databases.worker import Gone, Worker
 from toolenvs.errors import DatabaseError
 
@@ -56,13 +56,7 @@ class Pool:
         """
         worker = self.place()
         if isinstance(worker, Future):
-            place = worker
-            try:
-                worker = place.result()
-            except BaseException:  # an interrupt while it waited
-                if not place.cancel():
-                    self.give_back(place.result())
-                raise
+            worker = self._granted(worker)
         try:
             worker = self.ready(worker)
             try:
@@ -81,13 +75,7 @@ class Pool:
             return wire.decode(await self._lane().exchange(frame, timeout_s))
         worker = self.place()
         if isinstance(worker, Future):
-            place = worker
-            try:
-                worker = await asyncio.wrap_future(place)
-            except asyncio.CancelledError:
-                if place.done() and not place.cancelled():  # it was granted at the same moment
-                    self.give_back(place.result())
-                raise
+            worker = await self._agranted(worker)
         try:
             if worker is None or not worker.waits:
                 worker = await asyncio.to_thread(self.ready, worker)
@@ -102,6 +90,32 @@ class Pool:
         finally:
             self.give_back(worker)
 
+    def _granted(self, place: "Future[Worker | None]") -> Worker | None:
+        """What a place holds once it is free."""
+        try:
+            while not wait([place], LOOK_S).done:
+                self.free()
+            return place.result()
+        except BaseException:  # an interrupt while it waited
+            self._return(place)
+            raise
+
+    async def _agranted(self, place: "Future[Worker | None]") -> Worker | None:
+        """As `_granted`."""
+        try:
+            granted = asyncio.wrap_future(place)
+            while not (await asyncio.wait([granted], timeout=LOOK_S))[0]:
+                self.free()
+            return granted.result()
+        except BaseException:
+            self._return(place)
+            raise
+
+    def _return(self, place: "Future[Worker | None]") -> None:
+        """Nobody waits for it any more; it may have been granted at the same moment."""
+        if not place.cancel():
+            self.give_back(place.result())
+
     def _lane(self) -> Lane:
         """That of the running loop."""
         running = asyncio.get_running_loop()
@@ -110,11 +124,22 @@ class Pool:
         if lane is None or lane.loop is not running:
             with self._lock:
                 lane = self._lanes.get(running)
-                if lane is None:
-                    self._lanes = {loop: lane for loop, lane in self._lanes.items() if not loop.is_closed()}
-                    lane = self._lanes[running] = Lane(self, running)
+            if lane is None:
+                self.free()
+                lane = Lane(self, running)
+                with self._lock:
+                    self._lanes[running] = lane
             self._last_lane = lane
         return lane
+
+    def free(self) -> None:
+        """Take back what is lent to loops that were closed, though their tasks had not ended."""
+        with self._lock:
+            gone = [self._lanes.pop(loop) for loop in [*self._lanes] if loop.is_closed()]
+            if self._last_lane in gone:
+                self._last_lane = None
+        for lane in gone:
+            lane.leave()
 
     @property
     def left(self) -> bool:
@@ -129,6 +154,8 @@ class Pool:
     def place(self) -> "Worker | Future[Worker | None] | None":
         """The right to use a process, now or, by a future, later: an idle one, or None: start one."""
         self._renew_if_forked()
+        if not self.left:
+            self.free()
         with self._lock:
             if self._closed:
                 raise DatabaseError("this database is closed: open it again")
@@ -153,17 +180,20 @@ class Pool:
         """End its loan."""
         usable = worker is not None and worker.channel.fileno() >= 0
         too_many: list[tuple[Worker, Pool]] = []
+        granted: Future[Worker | None] | None = None
         with self._lock:
-            while self._waiting:
+            while self._waiting and granted is None:
                 place = self._waiting.popleft()
-                if place.set_running_or_notify_cancel():
-                    place.set_result(worker if usable else None)
-                    return
-            self._lent -= 1
-            if usable and worker is not None and not self._closed:
-                self._idle.append(worker)
-                too_many = _idle_anywhere.add(worker, self)
-                worker = None
+                granted = place if place.set_running_or_notify_cancel() else None
+            if granted is None:
+                self._lent -= 1
+                if usable and worker is not None and not self._closed:
+                    self._idle.append(worker)
+                    too_many = _idle_anywhere.add(worker, self)
+                    worker = None
+        if granted is not None:  # outside the lock: a lane whose loop is closed gives it back at once
+            granted.set_result(worker if usable else None)
+            return
         if usable and worker is not None:
             worker.kill()
         for longest, pool in too_many:

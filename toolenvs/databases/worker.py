@@ -257,7 +257,8 @@ class Worker:
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
         self.channel.close()
-        threading.Thread(target=self._process.wait, daemon=True).start()
+        with contextlib.suppress(RuntimeError):  # there are too many threads: it is waited for when it is collected
+            threading.Thread(target=self._process.wait, daemon=True).start()
 
     def _ended_by(self) -> int:
         """A closed channel comes a moment before the wait status."""
