@@ -4,7 +4,9 @@ import asyncio
 import gc
 import os
 import signal
+import sys
 import threading
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -142,7 +144,7 @@ def test_alone_what_waits_goes_on_in_the_loop_and_what_does_not_needs_no_turn_of
     steps: list[object] = []
     assert loop.run_alone(_in_steps(steps)) == "done"
     assert steps[0] is steps[1] is not None
-    monkeypatch.setattr(loop, "_driven", None)
+    monkeypatch.setattr(type(loop.run(_which())), "run_forever", None)
     mine = loop.run_alone(_which())
     assert "call_soon" not in vars(mine)
     assert asyncio._get_running_loop() is None
@@ -164,3 +166,67 @@ def test_alone_errors_come_through_and_leave_a_loop_that_works(waits: bool, erro
     gc.collect()  # an exception that nobody took would be logged
     assert loop.run_alone(_in_steps([])) == loop.run(_in_steps([])) == "done"
     assert not loop.alone.get()
+
+
+def test_alone_an_interrupt_right_after_the_first_step_ends_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    runs = asyncio.Handle._run
+
+    def interrupted(handle: asyncio.Handle) -> None:
+        monkeypatch.setattr(asyncio.Handle, "_run", runs)
+        runs(handle)
+        raise KeyboardInterrupt
+
+    async def slow() -> None:
+        try:
+            await asyncio.sleep(0.001)
+            told.append("went on")
+        finally:
+            told.append("ended")
+
+    monkeypatch.setattr(asyncio.Handle, "_run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        loop.run_alone(slow())
+    assert told == ["ended"]
+    loop.run(asyncio.sleep(0.01))
+    assert told == ["ended"]
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_alone_an_asynchronous_generator_that_is_left_is_closed_in_the_loop(waits: bool) -> None:
+    told: list[object] = []
+
+    async def numbers() -> AsyncIterator[int]:
+        try:
+            yield 1
+        finally:
+            await asyncio.sleep(0)
+            told.append(asyncio.get_running_loop())
+
+    async def leaves() -> None:
+        if waits:
+            await asyncio.sleep(0)
+        async for _ in numbers():
+            break
+        gc.collect()
+
+    hooks = sys.get_asyncgen_hooks()
+    loop.run_alone(leaves())
+    assert sys.get_asyncgen_hooks() == hooks
+    loop.run(asyncio.sleep(0.001))
+    assert told == [loop.run(_which())]
+
+
+def test_alone_on_a_loop_that_allows_no_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Strict(asyncio.SelectorEventLoop):
+        def __setattr__(self, name: str, value: object) -> None:
+            if name == "call_soon":
+                raise AttributeError(name)
+            super().__setattr__(name, value)
+
+    monkeypatch.setattr(asyncio, "new_event_loop", Strict)
+    told: list[str] = []
+    thread = threading.Thread(target=lambda: told.extend(loop.run_alone(_in_steps([])) for _ in range(2)))
+    thread.start()
+    thread.join()
+    assert told == ["done", "done"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -61,14 +62,19 @@ def _driven(task: asyncio.Task[T], coroutine: Coroutine[Any, Any, T], mine: asyn
         mine.run_forever()
         return task.result()
     except BaseException:
-        if not task.done():  # interrupted from outside, as by Ctrl-C: nothing may go on in the next call
-            task.cancel()
-            while not task.done():  # one that never began does not stop the loop
-                tick = mine.call_later(_TICK_S, mine.stop)
-                mine.run_forever()
-                tick.cancel()
-        coroutine.close()
+        _end(task, coroutine, mine)
         raise
+
+
+def _end(task: asyncio.Task[T], coroutine: Coroutine[Any, Any, T], mine: asyncio.AbstractEventLoop) -> None:
+    """Where it was interrupted from outside, as by Ctrl-C, nothing may go on in the next call."""
+    if not task.done():
+        task.cancel()
+        while not task.done():  # one that never began does not stop the loop
+            tick = mine.call_later(_TICK_S, mine.stop)
+            mine.run_forever()
+            tick.cancel()
+    coroutine.close()
 
 
 async def _to_its_end(coroutine: Coroutine[Any, Any, T], running: asyncio.AbstractEventLoop) -> T:
@@ -85,38 +91,57 @@ def run_alone(coroutine: Coroutine[Any, Any, T]) -> T:
     token = alone.set(True)
     try:
         mine = _mine()
-        task = _begun(coroutine, mine)
-        if task.done():
-            return task.result()
-        driven = [task]
-        task.add_done_callback(lambda _: mine.stop() if driven else None)  # later it would stop what runs then
+        task, first = _held(coroutine, mine)
+        driven: list[bool] = []
         try:
-            return _driven(task, coroutine, mine)
+            if first is not None:
+                _take(first, mine)
+            if not task.done():
+                driven.append(True)
+                task.add_done_callback(lambda _: mine.stop() if driven else None)  # later it would stop what runs then
+                mine.run_forever()
+            return task.result()
+        except BaseException:
+            _end(task, coroutine, mine)
+            raise
         finally:
             driven.clear()
     finally:
         alone.reset(token)
 
 
-def _begun(coroutine: Coroutine[Any, Any, T], mine: asyncio.AbstractEventLoop) -> asyncio.Task[T]:
-    """A task that has gone as far as it goes without the loop: to its end, mostly. A turn of the loop costs more."""
+def _held(
+    coroutine: Coroutine[Any, Any, T], mine: asyncio.AbstractEventLoop
+) -> tuple[asyncio.Task[T], asyncio.Handle | None]:
+    """A task and its first step, which is not left to the loop; None where the loop insists."""
     first: list[asyncio.Handle] = []
 
     def keep(callback: Callable[..., object], *arguments: Any, context: Context | None = None) -> asyncio.Handle:
         first.append(asyncio.Handle(callback, arguments, mine, context))
         return first[0]
 
-    mine.call_soon = keep  # type: ignore[assignment]
     try:
-        task = mine.create_task(coroutine)
+        mine.call_soon = keep  # type: ignore[assignment]
+    except AttributeError:  # of another library, which allows no attributes
+        return mine.create_task(coroutine), None
+    try:
+        return mine.create_task(coroutine), first[0]
     finally:
         del mine.call_soon
-    asyncio._set_running_loop(mine)
+
+
+def _take(step: asyncio.Handle, mine: asyncio.AbstractEventLoop) -> None:
+    """The first step of a task, mostly its only one, without the loop, a turn of which costs more."""
+    hooks = sys.get_asyncgen_hooks()
     try:
-        first[0]._run()
+        asyncio._set_running_loop(mine)
+        sys.set_asyncgen_hooks(
+            getattr(mine, "_asyncgen_firstiter_hook", None), getattr(mine, "_asyncgen_finalizer_hook", None)
+        )
+        step._run()
     finally:
         asyncio._set_running_loop(None)
-    return task
+        sys.set_asyncgen_hooks(*hooks)
 
 
 def _elsewhere(coroutine: Coroutine[Any, Any, T], running: asyncio.AbstractEventLoop) -> T:
