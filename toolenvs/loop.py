@@ -74,6 +74,8 @@ def _end(task: asyncio.Task[T], coroutine: Coroutine[Any, Any, T], mine: asyncio
             tick = mine.call_later(_TICK_S, mine.stop)
             mine.run_forever()
             tick.cancel()
+    if not task.cancelled():
+        task.exception()  # it is told already; what nobody takes is logged
     coroutine.close()
 
 
