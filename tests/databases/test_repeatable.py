@@ -1,10 +1,12 @@
 """The same query gives the same bytes in any process; a database is shared, cancelled, forked and closed safely."""
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import multiprocessing
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -14,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from toolenvs import databases
-from toolenvs.databases import Database
+from toolenvs.databases import Database, Limits
 from toolenvs.errors import ConfigError, DatabaseError
 
 _QUERIES = [
@@ -67,6 +69,31 @@ def test_the_same_bytes_in_processes_with_other_hash_seeds(engine: str, request:
             assert process.returncode == 0
     assert len(outputs) == 1
     assert outputs.pop().count(b"\n") == len(queries) + 1
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
+def test_samples_of_views_depend_on_no_query_before(engine: str, tmp_path: Path) -> None:
+    """They stand in prompts."""
+    view = "CREATE VIEW v AS SELECT date('now') AS day, current_timestamp AS moment, random() AS number"
+    path = tmp_path / "one.db"
+    if engine == "duckdb":
+        import duckdb
+
+        with duckdb.connect(str(path)) as made:
+            made.execute(view.replace("date('now')", "current_date"))
+    else:
+        with contextlib.closing(sqlite3.connect(path)) as made:
+            made.execute(view.replace("random()", "hex(randomblob(100))"))
+    told = set()
+    for before in ({}, {"now": "1999-09-09 09:09:09"}, {"seed": 3}, {"limits": Limits(max_value_bytes=50)}):
+        with databases.open(f"{engine}:///{path}", workers=1, now="2025-01-31 23:59:59") as opened:
+            if before:
+                opened.query("SELECT random(), current_date", **before)
+            told.add(opened.schema(samples=2))
+    (schema,) = told
+    day, moment, number = (column.samples[0] for column in schema.tables[0].columns)
+    assert (day, str(moment)[:19]) == ("2025-01-31", "2025-01-31 23:59:59")
+    assert number
 
 
 def test_the_file_is_the_same_after_everything(sqlite: Database, sqlite_file: Path) -> None:

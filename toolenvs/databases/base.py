@@ -249,8 +249,14 @@ class Database(ABC):
         """
         if samples not in self._schemas:
             timeout_s = _SCHEMA_TIMEOUT_S
+            asked: dict[str, Any] = {
+                "samples": samples,
+                "timeout_s": timeout_s,
+                "max_value_bytes": self.limits.max_value_bytes,
+            }
+            asked |= {"seed": self._seed, "now": self._now}  # views may ask for them
             try:
-                answer = self._pool.exchange(wire.encode({"samples": samples, "timeout_s": timeout_s}), timeout_s)
+                answer = self._pool.exchange(wire.encode(asked), timeout_s)
             except (TimeoutError, Gone):
                 raise DatabaseError(f"the schema could not be read within {timeout_s:.0f} s") from None
             if "broken" in answer:

@@ -33,7 +33,10 @@ class Engine(Protocol):
         ...
 
     def schema(self, request: dict[str, Any]) -> dict[str, Any]:
-        """{"tables": [...]} in the form that `toolenvs.databases.schema.from_message` reads; `request`: samples."""
+        """{"tables": [...]} in the form that `toolenvs.databases.schema.from_message` reads.
+
+        `request` holds samples, seed, now and max_value_bytes: each may change what a view gives.
+        """
         ...
 
 

@@ -50,6 +50,8 @@ class DuckDbEngine:
     def schema(self, request: dict[str, Any]) -> dict[str, Any]:
         """Tables and views, and `samples` values of each column."""
         if request["samples"]:
+            self._set_clock(request["now"])
+            self._set_seed(request["seed"])
             return {"tables": describe(self._connection, request["samples"])}
         return {"tables": self._schema}
 
@@ -61,7 +63,7 @@ class DuckDbEngine:
             self._set_clock(request["now"])
             run("BEGIN TRANSACTION")
             try:
-                run("SELECT setseed(?)", [random.Random(request["seed"]).random()])
+                self._set_seed(request["seed"])
                 with self._watchdog.until(request["timeout_s"]):
                     return {**self._rows(run(request["sql"]), request), "repeatable": repeatable}
             finally:
@@ -72,6 +74,9 @@ class DuckDbEngine:
             return out_of_memory()
         except (duckdb.Error, ValueError, OverflowError) as error:
             return self._failure(error, request)
+
+    def _set_seed(self, seed: int) -> None:
+        self._connection.execute("SELECT setseed(?)", [random.Random(seed).random()])
 
     def _set_clock(self, now: str) -> None:
         if now == self._now:

@@ -33,6 +33,10 @@ _VALUES: dict[int, Callable[[bytes], Any]] = {
 """By the number of the type; every other value is a text in the server's own writing."""
 
 
+def _seeded(seed: int) -> str:
+    return f"SELECT setseed({random.Random(seed).uniform(-1, 1)!r})"
+
+
 class PostgresEngine:
     """One database of a server."""
 
@@ -59,8 +63,9 @@ class PostgresEngine:
             return {"tables": self._schema}
         try:
             self._session.ensure()
+            self._session.script(_seeded(request["seed"]))
             return {"tables": describe(self._session.connection, request["samples"])}
-        except psycopg.Error as error:
+        except (psycopg.Error, ServerError) as error:
             return {"broken": f"the schema cannot be read ({_line(str(error))})"}
 
     def query(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -84,14 +89,13 @@ class PostgresEngine:
 
     def _run(self, request: dict[str, Any]) -> dict[str, Any]:
         until = time.monotonic() + request["timeout_s"]
-        seed = random.Random(request["seed"]).uniform(-1, 1)
         self._session.script(
             "BEGIN TRANSACTION READ ONLY; "
             f"SET LOCAL statement_timeout = {int(request['timeout_s'] * 1000) + 100}; "
             "SET LOCAL lock_timeout = '1s'; SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO'; "
             "SET LOCAL bytea_output = 'hex'; SET LOCAL IntervalStyle = 'postgres'; SET LOCAL extra_float_digits = 1; "
             "SET LOCAL synchronize_seqscans = off; "  # else a scan begins where another one is
-            f"SET LOCAL max_parallel_workers_per_gather = 0; SELECT setseed({seed!r})"
+            f"SET LOCAL max_parallel_workers_per_gather = 0; {_seeded(request['seed'])}"
         )
         try:
             return self._rows(request, until)

@@ -121,6 +121,7 @@ class SqliteEngine:
             connection.set_authorizer(None)
             connection.set_progress_handler(None, 0)
             connection.text_factory = _text
+            self._start(request)
             try:
                 return {"tables": describe(connection, request["samples"])}
             except sqlite3.Error as error:
@@ -137,10 +138,7 @@ class SqliteEngine:
         no = _refusal(lexed, request["answer"])
         if no is not None:
             return no
-        if request["max_value_bytes"] != self._max_value_bytes:
-            self._max_value_bytes = request["max_value_bytes"]
-            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, self._max_value_bytes)
-        self._functions.start(request["seed"], request["now"], request["max_value_bytes"])
+        self._start(request)
         self._ticks, self._met, self._authorizer.refused = 0, "", None
         self._max_steps, self._until = request["max_steps"], time.monotonic() + request["timeout_s"]
         try:
@@ -160,6 +158,13 @@ class SqliteEngine:
             return found
         except (sqlite3.Error, sqlite3.Warning, MemoryError, ValueError, OverflowError) as error:
             return self._failure(error, lexed)
+
+    def _start(self, request: dict[str, Any]) -> None:
+        """Seed, clock and the size of a value, which what ran before may have changed."""
+        if request["max_value_bytes"] != self._max_value_bytes:
+            self._max_value_bytes = request["max_value_bytes"]
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, self._max_value_bytes)
+        self._functions.start(request["seed"], request["now"], request["max_value_bytes"])
 
     def _as_far_as_it_is_text(self, sql: str, request: dict[str, Any]) -> dict[str, Any]:
         """The rows of a query that gives bytes which are no UTF-8. Its first run, made without a look at each text, is
