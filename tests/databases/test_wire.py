@@ -5,6 +5,7 @@ import math
 from decimal import Decimal
 from typing import Any
 
+import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,6 +66,12 @@ def test_bytes_that_are_no_message_are_refused(body: bytes) -> None:
 def test_broken_frames(body: bytes) -> None:
     with pytest.raises(ValueError, match="a frame"):
         wire.decode(body)
+
+
+def test_a_number_that_is_none_is_refused() -> None:
+    for code in (1, 2):
+        with pytest.raises(ValueError, match="holds no message"):
+            wire.decode(msgpack.packb({"a": msgpack.ExtType(code, b"x")}))
 
 
 def test_a_digest_tells_types_and_orders_apart() -> None:

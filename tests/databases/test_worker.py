@@ -4,7 +4,9 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 import sqlite3
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 
 from toolenvs import databases, loop
 from toolenvs.databases import Database, wire, worker
+from toolenvs.errors import DatabaseError
 
 FOREVER = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
 LARGE = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 20000) SELECT x, 'abcdefghij' FROM c"
@@ -183,3 +186,35 @@ def test_a_caller_that_is_alone_lets_the_process_rest_that_it_asked_before(base:
         assert told == [base]
         loop.run_alone(base.aquery("SELECT a FROM t"))
         assert told == [base, other]
+
+
+NO_MESSAGES = [wire.HEADER.pack(1) + b"\x90", wire.HEADER.pack(6) + b"\x81\xa1r\xd4\x01x", b"\xff" * 100]
+
+
+@pytest.mark.parametrize("answer", NO_MESSAGES)
+@pytest.mark.parametrize("how", ["a thread", "a loop", "alone"])
+def test_an_answer_that_is_no_message_is_no_result(base: Database, answer: bytes, how: str) -> None:
+    (asked,) = base._pool._idle
+    theirs, says = socket.socketpair()
+    theirs.setblocking(False)
+    os.dup2(theirs.fileno(), asked.channel.fileno())
+    theirs.close()
+
+    def answers() -> None:
+        says.recv(1 << 16)
+        says.sendall(answer)
+
+    thread = threading.Thread(target=answers)
+    thread.start()
+    if how == "a loop" and answer != NO_MESSAGES[-1]:  # it is read when the process has its next query already
+        with pytest.raises(DatabaseError, match="answered with a frame that holds no message"):
+            asyncio.run(base.aquery("SELECT 7"))
+    else:
+        queries = {
+            "a loop": lambda sql: asyncio.run(base.aquery(sql)),
+            "alone": lambda sql: loop.run_alone(base.aquery(sql)),
+        }
+        assert queries.get(how, base.query)("SELECT 7").rows == ((7,),)
+    thread.join()
+    says.close()
+    assert base.query("SELECT 8").rows == ((8,),)

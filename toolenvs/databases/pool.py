@@ -72,7 +72,10 @@ class Pool:
     async def aexchange(self, frame: bytes, timeout_s: float) -> dict[str, Any]:
         """As `exchange`."""
         if not loop.alone.get():
-            return wire.decode(await self._lane().exchange(frame, timeout_s))
+            try:
+                return wire.decode(await self._lane().exchange(frame, timeout_s))
+            except ValueError as error:
+                raise DatabaseError(f"the database's process answered with {error}") from None
         worker = self.place()
         if isinstance(worker, Future):
             worker = await self._agranted(worker)

@@ -73,7 +73,7 @@ def decode(body: bytes | bytearray) -> dict[str, Any]:
     """
     try:
         message = _unpack(body)
-    except (ValueError, msgpack.UnpackException) as error:
+    except (ValueError, ArithmeticError, msgpack.UnpackException) as error:
         raise ValueError(f"a frame that holds no message ({error})") from None
     if not isinstance(message, dict):
         raise ValueError("a frame that holds no message")

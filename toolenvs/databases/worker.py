@@ -140,15 +140,15 @@ class Worker:
                     if left_s <= 0 or not self._answers.poll(1000 * left_s):
                         raise TimeoutError
                     self._feed(self.channel.recv(_PIECE_BYTES))
+            return wire.decode(body)
         except TimeoutError:
             self.drop()
             raise
-        except OSError:
+        except (OSError, ValueError):  # it ended, or says what is no message
             raise Gone(self.kill()) from None
         except BaseException:
             self.kill()
             raise
-        return wire.decode(body)
 
     async def aexchange(self, frame: bytes, timeout_s: float) -> dict[str, Any]:
         """As `exchange`, in an event loop that has nothing else to do; cancelling kills the process."""
@@ -160,16 +160,17 @@ class Worker:
                 body = self._at_once(min(_ALONE_MS, 1000 * timeout_s))
             if body is None:
                 body = await self._slow(rest, started_s + timeout_s)
+            answer = wire.decode(body)
         except TimeoutError:
             self.drop()
             raise
-        except OSError:
+        except (OSError, ValueError):  # it ended, or says what is no message
             raise Gone(self.kill()) from None
         except BaseException:
             self.kill()
             raise
         self._awake_until_s = time.monotonic() + PATIENCE_S
-        return wire.decode(body)
+        return answer
 
     async def _slow(self, rest: bytes, until_s: float) -> bytearray:
         """The answer, with the event loop free for others."""
