@@ -195,6 +195,31 @@ def test_alone_an_interrupt_right_after_the_first_step_ends_the_task(monkeypatch
     assert told == ["ended"]
 
 
+@pytest.mark.parametrize("runs", [loop.run, loop.run_alone])
+def test_an_interrupt_at_which_the_loop_forgets_a_task_is_an_end_as_well(
+    runs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    real = asyncio.Handle._run
+
+    def forgetful(handle: asyncio.Handle) -> None:
+        monkeypatch.setattr(asyncio.Handle, "_run", real)
+        raise KeyboardInterrupt
+
+    async def slow() -> None:
+        try:
+            monkeypatch.setattr(asyncio.Handle, "_run", forgetful)  # the next one: of this task
+            await asyncio.sleep(0)
+            told.append("went on")
+        finally:
+            told.append("ended")
+
+    with pytest.raises(KeyboardInterrupt):
+        runs(slow())
+    assert told == ["ended"]
+    assert runs(_in_steps([])) == "done"
+
+
 @pytest.mark.parametrize("waits", [False, True])
 def test_alone_an_asynchronous_generator_that_is_left_is_closed_in_the_loop(waits: bool) -> None:
     told: list[object] = []

@@ -32,6 +32,9 @@ _kept = _Kept()
 _lock = threading.Lock()
 _shared: _Loop | None = None
 _TICK_S = 0.01
+_LOST_TICKS = 100
+"""A task that waits for nothing so long, and yet does not end, was to go on when the loop was interrupted: the loop has
+forgotten it."""
 alone: ContextVar[bool] = ContextVar("alone", default=False)
 """Whether the loop of the running task has nothing else to do: what waits may then hold it for a while."""
 
@@ -70,11 +73,19 @@ def _end(task: asyncio.Task[T], coroutine: Coroutine[Any, Any, T], mine: asyncio
     """Where it was interrupted from outside, as by Ctrl-C, nothing may go on in the next call."""
     if not task.done():
         task.cancel()
-        while not task.done():  # one that never began does not stop the loop
+        idle = 0
+        while not task.done() and idle < _LOST_TICKS:  # one that never began does not stop the loop
             tick = mine.call_later(_TICK_S, mine.stop)
             mine.run_forever()
             tick.cancel()
-    if not task.cancelled():
+            awaited = getattr(task, "_fut_waiter", None)
+            idle = idle + 1 if awaited is None or awaited.done() else 0
+    if not task.done():
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
+        task.get_coro().close()
+        mine.stop()
+        mine.run_forever()  # for what has stopped it at its end, which would stop the next call
+    elif not task.cancelled():
         task.exception()  # it is told already; what nobody takes is logged
     coroutine.close()
 
