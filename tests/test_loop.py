@@ -258,3 +258,9 @@ def test_alone_on_a_loop_that_allows_no_attributes(monkeypatch: pytest.MonkeyPat
     thread.start()
     thread.join()
     assert told == ["done", "done"]
+
+
+@pytest.mark.parametrize("runs", [loop.run, loop.run_alone])
+def test_what_is_left_of_an_earlier_call_stops_no_later_one(runs: Any) -> None:
+    loop.run(_which()).stop()
+    assert runs(_in_steps([])) == "done"

@@ -62,7 +62,8 @@ def _mine() -> asyncio.AbstractEventLoop:
 def _driven(task: asyncio.Task[T], coroutine: Coroutine[Any, Any, T], mine: asyncio.AbstractEventLoop) -> T:
     """The result of a task that stops the loop at its end."""
     try:
-        mine.run_forever()
+        while not task.done():  # what an earlier interrupt left may stop the loop, too
+            mine.run_forever()
         return task.result()
     except BaseException:
         _end(task, coroutine, mine)
@@ -112,7 +113,8 @@ def run_alone(coroutine: Coroutine[Any, Any, T]) -> T:
             if not task.done():
                 driven.append(True)
                 task.add_done_callback(lambda _: mine.stop() if driven else None)  # later it would stop what runs then
-                mine.run_forever()
+                while not task.done():
+                    mine.run_forever()
             return task.result()
         except BaseException:
             _end(task, coroutine, mine)
