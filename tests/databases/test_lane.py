@@ -209,6 +209,22 @@ def test_who_waits_already_gets_the_process_of_a_loop_that_is_closed(
     assert not base._pool._lent
 
 
+def test_an_interrupt_where_a_query_begins_loses_no_place(base: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def interrupted() -> None:
+        def interrupt(*_: object) -> None:
+            monkeypatch.undo()
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(asyncio.get_running_loop(), "add_reader", interrupt)
+        await base.aquery("SELECT 7")
+
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            loop.run(interrupted())
+        assert not base._pool._lent
+    assert loop.run(base.aquery("SELECT 7")).rows == ((7,),)
+
+
 async def test_a_short_deadline_is_kept_beside_a_long_one(base: Database) -> None:
     """Even where the process cannot end itself."""
     lane = base._pool._lane()

@@ -161,12 +161,12 @@ class Lane:
     def _begin(self, worker: Worker) -> None:
         """The next query, on a process that owes nothing."""
         asked = self._waiting.popleft()
+        self._working[worker] = asked  # first, so that an interrupt below loses no place
         asked.until_s = self.loop.time() + asked.timeout_s
+        self._wake(asked.until_s)
         if worker.watched_by is not self:
             self.loop.add_reader(worker.channel.fileno(), self._receive, worker)
             worker.watched_by = self
-        self._working[worker] = asked
-        self._wake(asked.until_s)
         self._send(worker, asked.frame)
 
     def _send(self, worker: Worker, frame: bytes) -> None:
