@@ -47,6 +47,9 @@ def unlike(sql: str) -> str:
 
 def tool(page: str, again: bool = False) -> Case:
     with gym.make(f"toolenvs/{page}-v0") as env:
+        for task in TASKS if again else ():
+            env.reset(options={"task": task})
+            env.step(f"<sql>{task.gold}</sql>")
         turn, database = TURNS, ""
         for task in cycle(TASKS):
             if turn == TURNS or task.extra["database"] != database:
