@@ -59,9 +59,16 @@ def _mine() -> asyncio.AbstractEventLoop:
     return mine.loop
 
 
-def _driven(task: asyncio.Task[T], coroutine: Coroutine[Any, Any, T], mine: asyncio.AbstractEventLoop) -> T:
-    """The result of a task that stops the loop at its end."""
+def _driven(
+    task: asyncio.Task[T],
+    coroutine: Coroutine[Any, Any, T],
+    mine: asyncio.AbstractEventLoop,
+    first: asyncio.Handle | None = None,
+) -> T:
+    """The result of a task that stops the loop at its end; `first`: its first step, where that is not the loop's."""
     try:
+        if first is not None:
+            _take(first, mine)
         while not task.done():  # what an earlier interrupt left may stop the loop, too
             mine.run_forever()
         return task.result()
@@ -84,8 +91,6 @@ def _end(task: asyncio.Task[T], coroutine: Coroutine[Any, Any, T], mine: asyncio
     if not task.done():
         task._log_destroy_pending = False  # type: ignore[attr-defined]
         task.get_coro().close()
-        mine.stop()
-        mine.run_forever()  # for what has stopped it at its end, which would stop the next call
     elif not task.cancelled():
         task.exception()  # it is told already; what nobody takes is logged
     coroutine.close()
@@ -95,7 +100,8 @@ async def _to_its_end(coroutine: Coroutine[Any, Any, T], running: asyncio.Abstra
     try:
         return await coroutine
     finally:
-        running.stop()  # in this turn of the loop; run_until_complete() takes one more
+        if running.is_running():  # it may never have been needed
+            running.stop()  # in this turn of the loop; run_until_complete() takes one more
 
 
 def run_alone(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -105,22 +111,8 @@ def run_alone(coroutine: Coroutine[Any, Any, T]) -> T:
     token = alone.set(True)
     try:
         mine = _mine()
-        task, first = _held(coroutine, mine)
-        driven: list[bool] = []
-        try:
-            if first is not None:
-                _take(first, mine)
-            if not task.done():
-                driven.append(True)
-                task.add_done_callback(lambda _: mine.stop() if driven else None)  # later it would stop what runs then
-                while not task.done():
-                    mine.run_forever()
-            return task.result()
-        except BaseException:
-            _end(task, coroutine, mine)
-            raise
-        finally:
-            driven.clear()
+        task, first = _held(_to_its_end(coroutine, mine), mine)
+        return _driven(task, coroutine, mine, first)
     finally:
         alone.reset(token)
 
