@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import pytest
 
-from toolenvs.sandbox.local import TIERS, LocalBox
+from toolenvs.sandbox.base import TIERS
+from toolenvs.sandbox.local import LocalBox
 from toolenvs.sandbox.probe import probe
 
 WORKING = {tier.tier for tier in probe() if tier.works}

@@ -7,11 +7,17 @@ from collections.abc import Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from toolenvs.errors import SandboxError
+from toolenvs.errors import ConfigError, SandboxError, did_you_mean
 from toolenvs.sandbox.result import Result
 
 TIERS = ("fork", "namespace", "hardened")
 """Of isolation, from the weakest to the strongest."""
+
+
+def check_tier(name: str) -> None:
+    """Raises ConfigError: there is no such tier."""
+    if name not in TIERS:
+        raise ConfigError(f"sandbox: no isolation {name!r}; {did_you_mean(name, TIERS)}")
 
 
 class Closing(ABC):

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from toolenvs.errors import ConfigError, ForkError, IsolationError, SandboxError, did_you_mean
+from toolenvs.errors import ConfigError, ForkError, IsolationError, SandboxError
 from toolenvs.sandbox import base, cgroups, inputs, limits
 from toolenvs.sandbox.afterwards import Afterwards
 from toolenvs.sandbox.cell import COPY_LIMIT_S, Cell, Exchange, request
@@ -21,8 +21,6 @@ from toolenvs.sandbox.pool import Pool
 from toolenvs.sandbox.result import Result
 from toolenvs.sandbox.turnstile import Turnstile, caller
 from toolenvs.sandbox.watch import Watch
-
-TIERS = base.TIERS
 
 
 class LocalBox(base.Box):
@@ -56,8 +54,7 @@ class LocalBox(base.Box):
             IsolationError: no tier from `min_isolation` up works here; the message says why for each.
         """
         for name in (min_isolation, tier or min_isolation):
-            if name not in TIERS:
-                raise ConfigError(f"sandbox: no isolation {name!r}; {did_you_mean(name, TIERS)}")
+            base.check_tier(name)
         if subprocesses and (tier or "hardened") != "hardened":
             raise ConfigError(f"sandbox: subprocesses are for the hardened tier only, not for {tier!r}")
         self.limits = limits.defaults().override(options)
@@ -69,7 +66,7 @@ class LocalBox(base.Box):
         self._sessions = Turnstile(self.limits.max_sessions)
         self._live: weakref.WeakSet[LocalSession] = weakref.WeakSet()
         self._afterwards = Afterwards()
-        tiers = (tier,) if tier else TIERS[TIERS.index("hardened" if subprocesses else min_isolation) :]
+        tiers = (tier,) if tier else base.TIERS[base.TIERS.index("hardened" if subprocesses else min_isolation) :]
         self.tier, first, self._slots = _strongest(tiers, self.limits, subprocesses, self.seed)
         self._pools = {
             kind: Pool(self.tier, kind, self.limits, slots=self._slots, subprocesses=subprocesses, seed=self.seed)

@@ -31,7 +31,8 @@ _OPEN = {
 def probe() -> list[Tier]:
     """Try every tier of the local backend, the strongest first; takes about 0.3 s."""
     from toolenvs.errors import IsolationError, SandboxError
-    from toolenvs.sandbox.local import TIERS, LocalBox
+    from toolenvs.sandbox.base import TIERS
+    from toolenvs.sandbox.local import LocalBox
 
     tiers = []
     for tier in reversed(TIERS):

@@ -31,8 +31,6 @@ Answer = dict[str, Any]
 
 RETRIED = (429, 502, 503, 504)
 """Status codes that may be another one a moment later."""
-_TIERS = ("fork", "namespace", "hardened")
-"""From the weakest to the strongest."""
 _HEALTH_S = 10.0
 _CONTROL_S = 20.0
 """Beyond which a request that runs no program counts as lost."""
@@ -80,8 +78,8 @@ class RemoteBox(base.Box):
         except ImportError:
             raise MissingExtraError("httpx", "remote", "the remote sandbox") from None
         self.url = address.http(url, "sandbox: url", 8080)
-        if min_isolation and min_isolation not in _TIERS:
-            raise ConfigError(f"sandbox: no isolation {min_isolation!r}; known: {', '.join(_TIERS)}")
+        if min_isolation:
+            base.check_tier(min_isolation)
         numbers = {"timeout_s": timeout_s, "memory_mb": memory_mb, "output_chars": output_chars}
         numbers |= {"code_chars": code_chars, "attempts": attempts, "answer_s": answer_s, "deadline_s": deadline_s}
         for name, value in numbers.items():
@@ -198,7 +196,7 @@ class RemoteBox(base.Box):
             return
         health = await self._server()
         isolation = health.get("isolation")
-        if isolation not in _TIERS[_TIERS.index(self._min_isolation) :]:
+        if isolation not in base.TIERS[base.TIERS.index(self._min_isolation) :]:
             known = f"has {isolation!r}" if isolation else "does not say what it has"
             raise IsolationError(f"{self.url} {known}, but min_isolation is {self._min_isolation!r}")
 

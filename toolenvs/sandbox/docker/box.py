@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from toolenvs.errors import ConfigError, ForkError, IsolationError, SandboxError, did_you_mean
+from toolenvs.errors import ForkError, IsolationError, SandboxError
 from toolenvs.sandbox import base, inputs
 from toolenvs.sandbox.docker import frames
 from toolenvs.sandbox.docker.container import ANSWER_LIMIT_S, Container, new_nonce
@@ -46,8 +46,7 @@ class DockerBox(base.Box):
             MissingExtraError: the SDK is not installed.
             SandboxError: no engine answers, or no container comes up.
         """
-        if min_isolation not in base.TIERS:
-            raise ConfigError(f"sandbox: no isolation {min_isolation!r}; {did_you_mean(min_isolation, base.TIERS)}")
+        base.check_tier(min_isolation)
         if min_isolation != self.tier:
             raise IsolationError(
                 f"a container keeps its programs from each other as the {self.tier} tier does, which is less than "
