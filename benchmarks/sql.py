@@ -63,8 +63,6 @@ TABLES = (
         (0, 1),
         40,
     ),
-)
-TABLES += (
     steps.Table(
         "A small query or one of 1,000 rows, new each time, of Chinook",
         (
@@ -83,8 +81,6 @@ TABLES += (
         (0, 3),
         40,
     ),
-)
-TABLES += (
     steps.Table(
         "64 episodes at a time, a gold query each: all of a step",
         (

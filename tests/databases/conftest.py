@@ -1,5 +1,6 @@
 """A small music shop in each engine, made once: the tables that the cases speak of."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -56,6 +57,18 @@ def sqlite_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def sqlite(sqlite_file: Path) -> Iterator[Database]:
     with databases.open(f"sqlite:///{sqlite_file}", workers=1, timeout_s=TIMEOUT_S) as opened:
+        yield opened
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Iterator[Database]:
+    """One table with one row, and two processes that nobody has used."""
+    path = tmp_path / "one.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as made:
+        made.execute("CREATE TABLE t (a)")
+        made.execute("INSERT INTO t VALUES (7)")
+        made.commit()
+    with databases.open(f"sqlite:///{path}", workers=2, max_rows=20_000, max_steps=2**31 - 1) as opened:
         yield opened
 
 

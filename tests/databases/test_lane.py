@@ -1,36 +1,23 @@
 """Many queries of one event loop: in turn, past dead processes, and without anything left behind."""
 
 import asyncio
-import contextlib
 import gc
 import os
 import random
 import signal
-import sqlite3
 import threading
-from collections.abc import Callable, Coroutine, Iterator
-from pathlib import Path
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 
-from toolenvs import databases, loop
+from toolenvs import loop
 from toolenvs.databases import Database, Result, pool
 from toolenvs.databases.lane import Lane
 from toolenvs.errors import DatabaseError
 
 FOREVER = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
 A_WHILE = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 300000) SELECT count(*) FROM c"
-
-
-@pytest.fixture
-def base(tmp_path: Path) -> Iterator[Database]:
-    path = tmp_path / "one.sqlite"
-    with contextlib.closing(sqlite3.connect(path)) as made:
-        made.execute("CREATE TABLE t (a)")
-        made.commit()
-    with databases.open(f"sqlite:///{path}", workers=2, max_steps=2**31 - 1) as opened:
-        yield opened
 
 
 async def at_rest(base: Database) -> bool:

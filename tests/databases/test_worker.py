@@ -5,10 +5,7 @@ import contextlib
 import os
 import signal
 import socket
-import sqlite3
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -18,17 +15,6 @@ from toolenvs.errors import DatabaseError
 
 FOREVER = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
 LARGE = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 20000) SELECT x, 'abcdefghij' FROM c"
-
-
-@pytest.fixture
-def base(tmp_path: Path) -> Iterator[Database]:
-    path = tmp_path / "one.sqlite"
-    with contextlib.closing(sqlite3.connect(path)) as made:
-        made.execute("CREATE TABLE t (a)")
-        made.execute("INSERT INTO t VALUES (7)")
-        made.commit()
-    with databases.open(f"sqlite:///{path}", workers=2, max_rows=20_000, max_steps=2**31 - 1) as opened:
-        yield opened
 
 
 async def test_quick_queries_one_after_the_other_let_others_run(base: Database) -> None:
