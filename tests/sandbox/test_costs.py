@@ -1,10 +1,11 @@
 """What calls cost, in CPU time and beside the start of an interpreter in the same run; wall time is the machine's."""
 
+import contextlib
 import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,14 +28,8 @@ def box() -> Iterator[LocalBox]:
 def _cpu_s(box: LocalBox) -> float:
     """Of this process, of the fork servers, of every cell that lives or has ended."""
     own = resource.getrusage(resource.RUSAGE_SELF)
-    ticks = 0
-    for pid in {*box.server_pids, *(cell for server in box.server_pids for cell in descendants(server))}:
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        ticks += sum(map(int, fields[11:15]))
-    return own.ru_utime + own.ru_stime + ticks / 100
+    ticks = _of_the_living({*box.server_pids, *_cells(box)}, lambda pid: sum(map(int, _stat(pid)[11:15])))
+    return own.ru_utime + own.ru_stime + sum(ticks.values()) / 100
 
 
 def _of_calls(box: LocalBox, call: Callable[[], object], count: int) -> float:
@@ -88,10 +83,7 @@ def test_sessions_share_the_memory_of_their_fork_server(box: LocalBox) -> None:
     for session in sessions:
         session.run("import numpy, sympy")
     servers = [server.process.pid for server in box._pools["full"].servers]
-    private_kb = []
-    for cell in {cell for pid in servers for cell in descendants(pid)}:
-        lines = Path(f"/proc/{cell}/smaps_rollup").read_text().splitlines()
-        private_kb.append(sum(int(line.split()[1]) for line in lines if line.startswith("Private_")))
+    private_kb = list(_of_the_living({cell for pid in servers for cell in descendants(pid)}, _private_kb).values())
     for session in sessions:
         session.close()
     assert len(private_kb) >= 16
@@ -102,12 +94,11 @@ def test_a_call_wakes_its_interpreter_once(box: LocalBox) -> None:
     """And not a second time when the host reads the answer, which takes a processor from another interpreter."""
     with box.session() as session:
         session.run("x = 0")
-        cells = {cell for pid in box.server_pids for cell in descendants(pid)}
-        before = {cell: _voluntary_switches(cell) for cell in cells}
+        before = _of_the_living(_cells(box), _voluntary_switches)
         for _ in range(200):
             session.run("x += 1\nprint(x)")
-        rested = [_voluntary_switches(cell) - count for cell, count in before.items()]
-    assert 0 < max(rested) < 260
+        after = _of_the_living(before, _voluntary_switches)
+    assert 0 < max(count - before[cell] for cell, count in after.items()) < 260
 
 
 def test_a_cell_that_stands_ready_has_its_own_copies_of_what_a_run_writes_to(
@@ -115,20 +106,43 @@ def test_a_cell_that_stands_ready_has_its_own_copies_of_what_a_run_writes_to(
 ) -> None:
     _rest(box)
     box._pools["bare"]._ready[0].channels.poll()  # until it says hello
-    faults = {cell: _faults(cell) for pid in box.server_pids for cell in descendants(pid)}
+    before = _of_the_living(_cells(box), _faults)
     later: list[Callable[[], None]] = []
     monkeypatch.setattr(box._afterwards, "do", later.append)
     box.run(PRINT)
-    taken = max(_faults(cell) - count for cell, count in faults.items())
+    taken = max(count - before[cell] for cell, count in _of_the_living(before, _faults).items())
     for job in later:
         job()
     assert taken < 15  # of some 400 pages
 
 
+def _cells(box: LocalBox) -> set[int]:
+    return {cell for server in box.server_pids for cell in descendants(server)}
+
+
+def _of_the_living(pids: Iterable[int], read: Callable[[int], int]) -> dict[int, int]:
+    """What `read` says of each process; those that have ended meanwhile are left out."""
+    found = {}
+    for pid in pids:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found[pid] = read(pid)
+    return found
+
+
+def _stat(pid: int) -> list[str]:
+    """From the third field of /proc/PID/stat on."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
 def _faults(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[7])
+    return int(_stat(pid)[7])
 
 
 def _voluntary_switches(pid: int) -> int:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))
+
+
+def _private_kb(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))

@@ -1,6 +1,7 @@
 """Tools of servers that were made with the official SDK, on standard streams and over HTTP."""
 
 import asyncio
+import contextlib
 import json
 import os
 import socket
@@ -88,10 +89,16 @@ def children() -> set[int]:
     """Processes of this one that run the program."""
     found = set()
     for task in os.listdir("/proc/self/task"):
-        for child in map(int, Path(f"/proc/self/task/{task}/children").read_text().split()):
-            if b"mcp_program" in Path(f"/proc/{child}/cmdline").read_bytes():
-                found.add(child)
-    return found
+        with contextlib.suppress(OSError):  # a thread that has just ended
+            found |= {int(child) for child in Path(f"/proc/self/task/{task}/children").read_text().split()}
+    return {child for child in found if _runs_the_program(child)}
+
+
+def _runs_the_program(pid: int) -> bool:
+    try:
+        return b"mcp_program" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it has just ended
+        return False
 
 
 @pytest.fixture(scope="module")

@@ -124,7 +124,7 @@ def zombie(pid: int) -> bool:
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
+    except OSError:  # not there, or just ended
         return True
 
 

@@ -22,7 +22,7 @@ def gone(pid):
             with open(f"/proc/{pid}/stat") as file:
                 if file.read().rsplit(") ", 1)[1][0] == "Z":
                     return True
-        except FileNotFoundError:
+        except OSError:  # not there, or just ended
             return True
         time.sleep(0.05)
     return False
