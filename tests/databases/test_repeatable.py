@@ -206,7 +206,7 @@ def test_one_database_for_all_who_ask_alike(sqlite_file: Path) -> None:
     [
         ({"max_rowz": 1}, "did you mean 'max_rows'"), ({"max_rows": 0}, "positive"), ({"max_rows": 1.5}, "whole"),
         ({"workers": 0}, "workers"), ({"keep": -1}, "keep"), ({"memory_mb": 1}, "memory_mb"),
-        ({"seed": -1}, "seed"), ({"now": "today"}, "now"),
+        ({"seed": -1}, "seed"), ({"now": "today"}, "now"), ({"now": "٢٠٢٥-01-31 00:00:00"}, "now"),
         ({"timeout_s": True}, "timeout_s"),
     ],
 )  # fmt: skip

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from toolenvs import retrieval
 from toolenvs.errors import ConfigError, RetrievalError
-from toolenvs.retrieval.bm25 import MAX_TERMS, Bm25, build, builder, similarity
+from toolenvs.retrieval.bm25 import MAX_TERMS, Bm25, builder, similarity, writer
 from toolenvs.retrieval.bm25.rank import kth
 from toolenvs.retrieval.folder import building
 from toolenvs.retrieval.store import Store
@@ -291,9 +291,12 @@ def test_a_damaged_index_is_refused(folder: Path, tmp_path: Path) -> None:
     ],
 )
 def test_settings_that_rank_nothing_are_refused(tmp_path: Path, options: dict[str, Any]) -> None:
-    """Of these most had built an index, in which nothing or everything was found."""
+    """Of these most had built an index, in which nothing or everything was found. What was there before stays."""
+    retrieval.index(write(tmp_path / "texts.jsonl", ["lake"]), tmp_path / "index")
     with pytest.raises(ConfigError, match=r"bm25: (k1 is a number above 0|b is a number from 0 to 1), not"):
-        retrieval.index(write(tmp_path / "texts.jsonl", ["lake"]), tmp_path / "index", options=options)
+        retrieval.index(write(tmp_path / "new.jsonl", ["sea"]), tmp_path / "index", options=options)
+    with retrieval.open(tmp_path / "index") as retriever:
+        assert [hit.text for hit in retriever.search(["lake"])[0]] == ["lake"]
 
 
 @pytest.mark.parametrize("queries", [None, 3, "lake", (query for query in ["lake"]), {"lake"}])
@@ -310,7 +313,7 @@ def test_an_interrupted_build_leaves_the_old_index(folder: Path, tmp_path: Path)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        build(Store(kept), k1=2.0, b=0.1, processes=1, progress=interrupt)
+        writer(k1=2.0, b=0.1, processes=1)(Store(kept), interrupt)
     assert sorted(path.name for path in kept.iterdir()) == ["bm25", "dense", "passages"]
     with retrieval.open(kept) as retriever, retrieval.open(folder) as before:
         assert retriever.fingerprint == before.fingerprint
@@ -330,7 +333,7 @@ def test_an_interrupt_while_the_new_index_takes_its_place_leaves_the_old_one(
 
     monkeypatch.setattr(Path, "rename", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        build(Store(kept), k1=2.0, b=0.1, processes=1)
+        writer(k1=2.0, b=0.1, processes=1)(Store(kept), None)
     monkeypatch.setattr(Path, "rename", rename)
     assert sorted(path.name for path in kept.iterdir()) == ["bm25", "dense", "passages"]
     with retrieval.open(kept) as retriever, retrieval.open(folder) as before:

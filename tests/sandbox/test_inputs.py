@@ -1,14 +1,18 @@
 """Files that runs are given: they are there, and nothing that cannot be given is lost silently."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
 from toolenvs.errors import ConfigError
 from toolenvs.sandbox import inputs
+from toolenvs.sandbox.base import Box
+from toolenvs.sandbox.docker.box import DockerBox
 from toolenvs.sandbox.local import LocalBox
 from toolenvs.sandbox.probe import probe
+from toolenvs.sandbox.remote import RemoteBox
 
 WORKING = {tier.tier for tier in probe() if tier.works}
 
@@ -144,7 +148,13 @@ def test_a_box_without_a_seed_draws_one_and_tells_it() -> None:
         assert again.run(code).value == value
 
 
+def test_a_remote_box_without_a_seed_draws_one_and_tells_it() -> None:
+    with RemoteBox("http://127.0.0.1:1", seed=None) as one, RemoteBox("http://127.0.0.1:1", seed=None) as two:
+        assert one.seed != two.seed
+
+
 @pytest.mark.parametrize("seed", ["7", 1.5, [1], float("nan")])
-def test_a_seed_is_a_whole_number(seed: object) -> None:
+@pytest.mark.parametrize("box", [LocalBox, partial(RemoteBox, "http://127.0.0.1:1"), DockerBox])
+def test_a_seed_is_a_whole_number(box: Callable[..., Box], seed: object) -> None:
     with pytest.raises(ConfigError, match="seed must be a whole number"):
-        LocalBox(seed=seed)  # type: ignore[arg-type]
+        box(seed=seed)

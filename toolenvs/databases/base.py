@@ -24,7 +24,7 @@ from toolenvs.errors import ConfigError, DatabaseError
 
 NOW = "2025-01-01 00:00:00"
 """What the clock of a database says by default, in UTC."""
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?", re.ASCII)
 _MARK = "\ufeff".encode()
 """Of the order of bytes; it may stand before a text."""
 _SCHEMA_TIMEOUT_S = 60.0

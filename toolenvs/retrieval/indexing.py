@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from toolenvs.errors import ConfigError, did_you_mean
 from toolenvs.retrieval import corpora
 from toolenvs.retrieval.corpus import Passage, Progress, read_corpus
-from toolenvs.retrieval.store import Store, write_store
+from toolenvs.retrieval.store import Store, Writer, write_store
 from toolenvs.world import named
 
 BUILDERS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -16,7 +16,7 @@ BUILDERS: dict[str, tuple[str, dict[str, Any]]] = {
     "lucene": ("toolenvs.retrieval.lucene", {"threads": 1, "heap": "2g", "jar": None}),
     "dense": ("toolenvs.retrieval.dense", {"encoder": "wordllama", "encoder_options": None, "kind": "exact"}),
 }
-"""Name -> module with a function `build`, and its options with their defaults."""
+"""Name -> module with a function `writer`, and its options with their defaults."""
 
 
 class Report(Protocol):
@@ -55,30 +55,32 @@ def index(
     if Path(out).exists() and not Path(out).is_dir():
         raise ConfigError(f"{out} is a file: give a folder for the index")
     given, unused = dict(options or {}), set(options or {})
-    chosen = []
+    wanted = []
     for name in dict.fromkeys(backends):
         if name not in BUILDERS:
             raise ConfigError(f"no index for {name!r}; {did_you_mean(name, BUILDERS)}")
         module, defaults = BUILDERS[name]
         mine = {key: given.get(key, value) for key, value in defaults.items()}
         unused -= defaults.keys()
-        chosen.append((name, importlib.import_module(module).build, mine))
+        wanted.append((name, importlib.import_module(module), mine))
     if unused:
         known = [key for name in backends for key in BUILDERS[name][1]]
         raise ConfigError(f"no option {sorted(unused)[0]!r} of {', '.join(backends)}; known: {', '.join(known)}")
+
+    writers: list[tuple[str, Writer]] = [(name, module.writer(**mine)) for name, module, mine in wanted]
 
     def reading(done: int, total: int) -> None:
         if report is not None:
             report("corpus", done, total)
 
     store = write_store(_passages(corpus, reading), Path(out))
-    for name, build, mine in chosen:
+    for name, write in writers:
 
         def building(done: int, name: str = name) -> None:
             if report is not None:
                 report(name, done, len(store))
 
-        build(store, progress=building, **mine)
+        write(store, building)
     return store
 
 

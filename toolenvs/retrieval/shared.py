@@ -169,13 +169,13 @@ def _build(made: _Made, folder: Path) -> None:
 
 def _build_dense(folder: Path) -> None:
     """Add vectors to a made index, by the encoder that needs no download; one process at a time, and once."""
-    from toolenvs.retrieval.dense import build
+    from toolenvs.retrieval.dense import writer
     from toolenvs.retrieval.store import Store
 
     try:
         with (folder / ".dense.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not (folder / "dense").is_dir():
-                build(Store(folder))
+                writer()(Store(folder), None)
     except OSError as error:
         raise RetrievalError(f"the vectors of {folder} cannot be written ({error}): make room there") from error

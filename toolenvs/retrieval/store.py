@@ -2,7 +2,7 @@
 
 import hashlib
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -125,3 +125,7 @@ def write_store(passages: Iterable[Passage], folder: Path) -> Store:
         np.save(part / "rank.npy", rank)
         seal(part, {"corpus": digest.hexdigest(), "passages": len(keys)})
     return Store(folder)
+
+
+Writer = Callable[[Store, Callable[[int], None] | None], None]
+"""Writes a backend's part, whose settings are checked, into a store's folder, and tells the number of passages done."""

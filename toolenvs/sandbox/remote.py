@@ -46,7 +46,7 @@ class RemoteBox(base.Box):
         memory_mb: memory limit of a program, which the server enforces.
         output_chars: characters of each stream that are kept.
         code_chars: longest program, and longest standard input.
-        seed: of runs, where none is given; only a server of ours takes it.
+        seed: of runs, where none is given, for a server of ours; None: one that is drawn, and can be read in `seed`.
         min_isolation: "namespace" or "hardened": the server has to say that it is as strong. "fork" and "" ask nothing:
             a program behind another server's walls is that server's to hold.
         attempts: how often a request is sent until it counts as failed.
@@ -67,7 +67,7 @@ class RemoteBox(base.Box):
         memory_mb: int = 512,
         output_chars: int = 65_536,
         code_chars: int = 2_000_000,
-        seed: int = 0,
+        seed: int | None = 0,
         min_isolation: str = "",
         attempts: int = 6,
         answer_s: float = 60.0,
@@ -86,7 +86,7 @@ class RemoteBox(base.Box):
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**31:
                 raise ConfigError(f"sandbox: {name} must be a positive number, not {value!r} (at most {2**31 - 1})")
         headers = bearer.headers(bearer.token(token, "TOOLENVS_SANDBOX_TOKEN"))
-        self.seed = seed
+        self.seed = inputs.seed(seed)
         self._timeout_s = timeout_s
         self._memory_mb = memory_mb
         self._output_chars = output_chars

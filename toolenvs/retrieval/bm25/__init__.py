@@ -14,12 +14,12 @@ from toolenvs.errors import ConfigError, MissingExtraError, RetrievalError
 from toolenvs.retrieval import analysis
 from toolenvs.retrieval.base import Hit, Retriever
 from toolenvs.retrieval.bm25 import rank, similarity
-from toolenvs.retrieval.bm25.builder import PART, build
+from toolenvs.retrieval.bm25.builder import PART, writer
 from toolenvs.retrieval.bm25.postings import Postings
 from toolenvs.retrieval.folder import manifest_of
 from toolenvs.retrieval.store import REMEDY, Store
 
-__all__ = ["MAX_TERMS", "Bm25", "build"]
+__all__ = ["MAX_TERMS", "Bm25", "writer"]
 
 MAX_TERMS = 1024
 """Distinct terms of a query that count, the rarest of them; Lucene refuses a query with more."""

@@ -12,6 +12,7 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from toolenvs.errors import ConfigError, RetrievalError
 from toolenvs.retrieval.analysis import divide, term_of
 from toolenvs.retrieval.bm25 import similarity
 from toolenvs.retrieval.folder import building, seal
-from toolenvs.retrieval.store import Store
+from toolenvs.retrieval.store import Store, Writer
 
 PART = "bm25"
 PIECE_ROWS = 20_000
@@ -185,17 +186,13 @@ def work() -> None:
             sys.stdout.buffer.flush()
 
 
-def build(
-    store: Store, *, k1: float, b: float, processes: int | None = None, progress: Callable[[int], None] | None = None
-) -> None:
-    """Write the BM25 part of the folder of `store`.
+def writer(*, k1: float, b: float, processes: int | None = None) -> Writer:
+    """What writes the BM25 part of a store's folder.
 
     Args:
-        store: the passages.
         k1: how soon a term's repetition stops counting.
         b: how much a passage's length counts, 0 to 1.
         processes: that analyse text; by default one a core, and no more than 8.
-        progress: told the number of passages analysed.
 
     Raises:
         ConfigError: `k1` or `b` is out of range.
@@ -204,7 +201,10 @@ def build(
         raise ConfigError(f"bm25: k1 is a number above 0, not {k1!r}")
     if not _is_number(b) or not 0 <= b <= 1:
         raise ConfigError(f"bm25: b is a number from 0 to 1, not {b!r}")
-    processes = processes or min(8, len(os.sched_getaffinity(0)))
+    return partial(_write, k1=k1, b=b, processes=processes or min(8, len(os.sched_getaffinity(0))))
+
+
+def _write(store: Store, progress: Callable[[int], None] | None = None, *, k1: float, b: float, processes: int) -> None:
     numbers: dict[str, int] = {}
     sizes = np.zeros(0, dtype=np.int64)
     spilled: list[tuple[Path, npt.NDArray[np.int64], npt.NDArray[np.int64]]] = []

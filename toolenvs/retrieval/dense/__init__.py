@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ from toolenvs.retrieval.base import Hit, Retriever
 from toolenvs.retrieval.dense import ann, exact
 from toolenvs.retrieval.dense.encoders import Encoder, load
 from toolenvs.retrieval.folder import building, manifest_of, mapped, seal
-from toolenvs.retrieval.store import Store
+from toolenvs.retrieval.store import Store, Writer
 
-__all__ = ["Dense", "build"]
+__all__ = ["Dense", "writer"]
 
 PART = "dense"
 REMEDY = "build it with `toolenvs index CORPUS OUT --backend dense`"
@@ -106,26 +107,19 @@ class Dense(Retriever):
         return self._store.fetch(ids)
 
 
-def build(
-    store: Store,
-    *,
-    encoder: str = "wordllama",
-    encoder_options: Mapping[str, Any] | None = None,
-    kind: str = "exact",
-    progress: Callable[[int], None] | None = None,
-) -> None:
-    """Write the dense part of the folder of `store`.
+def writer(
+    *, encoder: str = "wordllama", encoder_options: Mapping[str, Any] | None = None, kind: str = "exact"
+) -> Writer:
+    """What writes the dense part of a store's folder.
 
     Args:
-        store: the passages.
         encoder: name of an encoder.
         encoder_options: keywords of its class.
         kind: "exact" (numpy, shared between processes), or a kind of faiss index: "flat", "sq8", "hnsw", "ivf",
             "ivf-sq8". All but "exact" and "flat" are faster and miss some of the nearest.
-        progress: told the number of passages encoded.
 
     Raises:
-        ConfigError: there is no such kind.
+        ConfigError: there is no such kind, or the encoder has no such option.
         PageError: there is no such encoder.
         MissingExtraError: faiss or the encoder needs a package that is not installed.
     """
@@ -134,7 +128,14 @@ def build(
     if kind != "exact":
         ann.faiss()
     options = dict(encoder_options or {})
-    model = load(encoder, options)
+    settings = {"kind": kind, "encoder": encoder, "encoder_options": options}
+    return partial(_write, model=load(encoder, options), settings=settings)
+
+
+def _write(
+    store: Store, progress: Callable[[int], None] | None = None, *, model: Encoder, settings: Mapping[str, Any]
+) -> None:
+    kind = settings["kind"]
     with building(store.folder, PART) as part:
         path, shape = part / "vectors.npy", (len(store), model.dim)
         vectors: npt.NDArray[np.float32]
@@ -154,5 +155,4 @@ def build(
             path.unlink()
         elif isinstance(vectors, np.memmap):
             vectors.flush()
-        settings = {"kind": kind, "encoder": encoder, "encoder_options": options, "encoder_name": model.name}
-        seal(part, {"corpus": store.fingerprint, "settings": settings})
+        seal(part, {"corpus": store.fingerprint, "settings": {**settings, "encoder_name": model.name}})

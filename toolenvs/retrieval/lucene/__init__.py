@@ -5,6 +5,7 @@ import json
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from toolenvs.errors import RetrievalError
@@ -14,9 +15,9 @@ from toolenvs.retrieval.corpus import parse_passage
 from toolenvs.retrieval.folder import building, manifest_of, seal
 from toolenvs.retrieval.lucene import java
 from toolenvs.retrieval.lucene.process import JavaProcess
-from toolenvs.retrieval.store import Store
+from toolenvs.retrieval.store import Store, Writer
 
-__all__ = ["MAX_TERMS", "Lucene", "build"]
+__all__ = ["MAX_TERMS", "Lucene", "writer"]
 
 PART = "lucene"
 REMEDY = "build it with `toolenvs index CORPUS OUT --backend lucene`"
@@ -134,35 +135,32 @@ def _parsed(key: str, raw: str) -> Hit:
     return Hit(passage.id, 0.0, passage.title, passage.text)
 
 
-def build(
-    store: Store,
-    *,
-    threads: int = 1,
-    heap: str = "2g",
-    jar: str | Path | None = None,
-    progress: Callable[[int], None] | None = None,
-) -> None:
-    """Write the Lucene part of the folder of `store`.
+def writer(*, threads: int = 1, heap: str = "2g", jar: str | Path | None = None) -> Writer:
+    """What writes the Lucene part of a store's folder.
 
     Args:
-        store: the passages.
         threads: of Lucene's writer; with more than one, equal scores still stand in the order of ids.
         heap: the most memory that Java takes for objects.
         jar: Anserini's jar; by default that of the installed pyserini.
-        progress: told the number of passages written.
 
     Raises:
-        RetrievalError: Java or the jar is missing, or indexing failed; says why.
+        RetrievalError: Java or the jar is missing; or, from what is returned, indexing failed; says why.
     """
     home, found = java.find_java(), java.find_jar(jar)
     java.check(home, found)
+    return partial(_write, home=home, jar=found, heap=heap, threads=threads)
+
+
+def _write(
+    store: Store, progress: Callable[[int], None] | None = None, *, home: Path, jar: Path, heap: str, threads: int
+) -> None:
     with building(store.folder, PART) as part:
         rows = part / "rows"
         rows.mkdir()
         with (rows / "passages.jsonl").open("w", encoding="utf-8") as out:
             for passage in store:
                 out.write(json.dumps({"id": passage.id, "contents": passage.contents}) + "\n")
-        command = [str(home / "bin" / "java"), f"-Xmx{heap}", "-cp", str(found), "io.anserini.index.IndexCollection"]
+        command = [str(home / "bin" / "java"), f"-Xmx{heap}", "-cp", str(jar), "io.anserini.index.IndexCollection"]
         command += ["-collection", "JsonCollection", "-generator", "DefaultLuceneDocumentGenerator"]
         command += ["-input", str(rows), "-index", str(part / "index"), "-threads", str(threads)]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace")
@@ -170,6 +168,6 @@ def build(
             raise RetrievalError(f"Lucene could not index {store.folder}: {(done.stderr or done.stdout)[-1000:]}")
         (rows / "passages.jsonl").unlink()
         rows.rmdir()
-        seal(part, {"corpus": store.fingerprint, "settings": {"jar": found.name}})
+        seal(part, {"corpus": store.fingerprint, "settings": {"jar": jar.name}})
     if progress is not None:
         progress(len(store))

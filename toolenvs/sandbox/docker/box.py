@@ -32,12 +32,12 @@ class DockerBox(base.Box):
     tier = "fork"
     """The walls of a program within its container; see the local backend."""
 
-    def __init__(self, *, min_isolation: str = "fork", seed: int = 0, **options: Any) -> None:
+    def __init__(self, *, min_isolation: str = "fork", seed: int | None = 0, **options: Any) -> None:
         """Start the containers.
 
         Args:
             min_isolation: the weakest tier that is accepted, of the walls between the programs of one container.
-            seed: of programs that are given none.
+            seed: of programs that are given none; None: one that is drawn, and can be read in `seed`.
             options: what `sandboxes/docker.toml` and `sandboxes/local.toml` name.
 
         Raises:
@@ -53,7 +53,7 @@ class DockerBox(base.Box):
                 f"{min_isolation!r}: ask for that, or use the local backend"
             )
         self.options, self.limits = split(options)
-        self.seed = int(seed)  # of numpy perhaps, which JSON does not know
+        self.seed = inputs.seed(seed)
         self._owner = os.getpid()
         self._closed = False
         self._running = Turnstile(self.limits.max_running)
