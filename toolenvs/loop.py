@@ -1,5 +1,7 @@
 """Run coroutines from blocking code, on an event loop that a thread keeps."""
 
+from __future__ import annotations  # a function below is made anew in each call, and need not name types then
+
 import asyncio
 import os
 import sys
