@@ -136,3 +136,15 @@ def test_a_file_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
     (tmp_path / "text.duckdb").write_text("no database" * 1000)
     with pytest.raises(DatabaseError, match="cannot be opened by DuckDB"):
         databases.open(tmp_path / "text.duckdb")
+
+
+@pytest.mark.parametrize(
+    "source", ["'{}'", '"{}"', "read_blob('{}')", "read_text('{}.wal')", "glob('{}')", "read_duckdb('{}')", "'{}' AS x"]
+)
+def test_the_path_of_the_file_opens_nothing(duckdb: Database, duckdb_file: Path, source: str) -> None:
+    """Where other files are refused, DuckDB leaves those open that belong to the database."""
+    for path in (duckdb_file, duckdb_file.parent / ".." / duckdb_file.parent.name / duckdb_file.name):
+        result = duckdb.query("FROM " + source.format(path))
+        assert (result.status, result.code) == ("refused", "forbidden")
+        assert str(duckdb_file.parent) not in (result.error or "")
+    assert duckdb.query("SELECT count(*) FROM Track").rows == ((3_503,),)

@@ -45,6 +45,8 @@ class DuckDbEngine:
         self._schema = describe(self._connection)
         self._now = ""
         self._connection.execute("SET enable_progress_bar = false")
+        # the database's own file is open already, and the setting above leaves its path open to all who can guess it
+        self._connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
         self._connection.execute("SET lock_configuration = true")
 
     def schema(self, request: dict[str, Any]) -> dict[str, Any]:
