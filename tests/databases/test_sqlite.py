@@ -1,5 +1,6 @@
 """SQLite: what may be asked, what is refused, and that nothing is left behind."""
 
+import contextlib
 import hashlib
 import os
 import re
@@ -405,3 +406,24 @@ def test_rows_are_kept_as_far_as_both_limits_go(sqlite: Database, value: str, ma
         return
     assert (result.status, len(result.rows), result.truncated) == ("ok", min(fit, max_rows), True)
     assert result.total_rows == 501
+
+
+def test_where_the_deadline_ends_a_query_its_text_is_the_same_on_every_run(sqlite: Database) -> None:
+    sql = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
+    limits = Limits(timeout_s=0.05, max_steps=2**31 - 1)
+    told = {sqlite.query(sql, limits).error for _ in range(3)}
+    assert told == {"the query was stopped after 0.05 s: make it do less"}
+    stepped = sqlite.query(sql, Limits(timeout_s=60, max_steps=5_000))
+    assert stepped.error == "the query was stopped after 6 thousand steps of work: make it do less"
+
+
+def test_values_too_large_to_read_are_no_samples(tmp_path: Path) -> None:
+    path = tmp_path / "large.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as made:
+        made.execute("CREATE TABLE page (id INTEGER PRIMARY KEY, body TEXT)")
+        made.executemany("INSERT INTO page VALUES (?, ?)", [(1, "short"), (2, "x" * 300_000)])
+        made.commit()
+    with databases.open(f"sqlite:///{path}", workers=1) as opened:
+        (table,) = opened.schema(samples=3).tables
+        assert [column.samples for column in table.columns] == [(1, 2), ()]
+        assert opened.query("SELECT body FROM page WHERE id = 1").rows == (("short",),)

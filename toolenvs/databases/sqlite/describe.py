@@ -69,6 +69,6 @@ def _samples(connection: sqlite3.Connection, table: str, column: str, count: int
             f"SELECT DISTINCT value FROM (SELECT {quoted} AS value FROM {of} LIMIT {_SCANNED_ROWS})"
             f" WHERE value IS NOT NULL LIMIT {count}"
         ).fetchall()
-    except sqlite3.OperationalError:
+    except (sqlite3.OperationalError, sqlite3.DataError):  # a view of what is gone, or a row larger than is read
         return []
     return [value for (value,) in found]

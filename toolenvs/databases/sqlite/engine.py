@@ -99,7 +99,7 @@ class SqliteEngine:
         self._connection.set_progress_handler(self._tick, _TICK_STEPS)
         self._names = {"table": tables, "column": [c["name"] for t in self._schema for c in t["columns"]]}
         self._names["function"] = sorted(rules.FUNCTIONS)
-        self._ticks, self._max_steps, self._until, self._met = 0, 0, 0.0, ""
+        self._ticks, self._max_steps, self._until, self._told_s, self._met = 0, 0, 0.0, "", ""
         self._max_value_bytes = 0
         self._connection.text_factory = str  # far quicker than one of Python's, as long as all texts are UTF-8
 
@@ -141,6 +141,7 @@ class SqliteEngine:
         self._start(request)
         self._ticks, self._met, self._authorizer.refused = 0, "", None
         self._max_steps, self._until = request["max_steps"], time.monotonic() + request["timeout_s"]
+        self._told_s = f"{request['timeout_s']:g} s"  # how far a query has come by then differs from run to run
         try:
             if lexed.unquoted is not None and lexed.first != "PRAGMA":
                 prefix = "" if lexed.first == "EXPLAIN" else "EXPLAIN "
@@ -232,7 +233,8 @@ class SqliteEngine:
         if self._authorizer.refused is not None:
             return _forbidden(self._authorizer.refused)
         if self._met:
-            told = f"the query was stopped after {self._steps() // 1_000:,} thousand steps of work: make it do less"
+            after = f"{self._steps() // 1_000:,} thousand steps of work" if self._met == "steps" else self._told_s
+            told = f"the query was stopped after {after}: make it do less"
             return {"status": "timeout", "code": "timeout", "error": told, "steps": self._steps()}
         if isinstance(error, MemoryError):
             return out_of_memory()
