@@ -137,3 +137,8 @@ def test_a_server_that_cannot_be_used_says_why(postgres_address: str) -> None:
         databases.open(postgres_address.replace("reader@", "owner@"))
     with pytest.raises(ConfigError, match="plain name"):
         reader("a; DROP TABLE b", "music")
+
+
+@pytest.mark.parametrize("function", ["pg_relation_filepath", "pg_relation_filenode"])
+def test_where_a_table_lies_is_not_told(postgres: Database, function: str) -> None:
+    assert postgres.query(f"SELECT {function}('\"Genre\"')").code == "forbidden"

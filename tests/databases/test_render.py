@@ -56,6 +56,11 @@ def test_a_value_can_be_read_back(value: Value) -> None:
     assert type(_read(shown)) is type(value)
 
 
+def test_a_decimal_that_is_no_number_is_told_from_a_text() -> None:
+    for value, shown in (("Infinity", "Inf"), ("-Infinity", "-Inf"), ("NaN", "NaN")):
+        assert cell(Decimal(value)) == shown != cell(value)
+
+
 @given(st.lists(st.tuples(_VALUES, _VALUES), max_size=8))
 def test_rows_stand_in_their_order_one_a_line(rows: list[tuple[Value, Value]]) -> None:
     lines = Result("ok", ("a", "b"), tuple(rows), total_rows=len(rows)).text.split("\n")

@@ -64,7 +64,7 @@ def _bare(value: bool | int | float | Decimal | None) -> str:
         return "NULL"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, float | Decimal) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Inf" if value > 0 else "-Inf"
     return repr(value) if isinstance(value, float) else str(value)
 

@@ -64,7 +64,7 @@ _HIDDEN = re.compile(
     r"pg_stat.*|pg_locks|pg_prepared_\w+|pg_cursors|pg_settings|pg_file_settings|pg_hba_file_rules|pg_ident_file_mappings"
     r"|pg_config|pg_shmem_allocations|pg_backend_memory_contexts|pg_replication_\w+|pg_authid|pg_shadow|pg_user_mappings"
     r"|pg_largeobject.*|pg_show_all_settings|inet_(?:client|server)_(?:addr|port)|pg_listening_channels|pg_cursor"
-    r"|pg_prepared_statement"
+    r"|pg_prepared_statement|pg_relation_file\w+|pg_filenode_relation"
 )
 """Views and functions that show other sessions, or the server itself."""
 _RUNS_TEXT = re.compile(r"\w+_to_xml\w*|dblink\w*|crosstab\w*|connectby|ts_stat|ts_rewrite")
