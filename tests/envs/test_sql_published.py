@@ -247,3 +247,16 @@ def test_skyrl_sql_input_is_prompt_and_all_before_a_turn(load: Load, byte_codec:
         tight = load(SKYRL, "SELECT name FROM town", tokenizer=byte_codec, max_input_tokens=limit)
         assert loop.run(Episode(tight, tight.tasks[0]).step(think("SELECT 1"))).ending == ending
     assert "input_tokens" not in Episode(load("SQL-v0", EMPTY), first.tasks[0]).usage()
+
+
+def test_what_is_cut_equals_no_set(tmp_path: Path) -> None:
+    path = tmp_path / "many.sqlite"
+    with closing(sqlite3.connect(path)) as base:
+        base.execute("CREATE TABLE many (a INTEGER)")
+        base.executemany("INSERT INTO many VALUES (?)", [(n % 2,) for n in range(20_001)])
+        base.commit()
+    task = Task(id="t", question="q", golds=("SELECT DISTINCT a FROM many",), extra={"database": str(path)})
+    blueprint = toolenvs.load("BirdSQL-v0", tasks=[task])
+    junk = "SELECT a FROM many UNION ALL SELECT 7"
+    for said, reward in (("SELECT a FROM many LIMIT 9", 1), (junk, 0)):
+        assert paid(blueprint, f"<think>t</think><answer>{said}</answer>")[0] == reward

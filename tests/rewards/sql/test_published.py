@@ -80,15 +80,15 @@ def test_the_sets_take_floats_exactly_and_columns_in_one_order() -> None:
 def test_nothing_equals_nothing() -> None:
     for said in (EMPTY, NO_QUERY):  # a statement that is no query gives no rows
         assert bird_ex(EMPTY, said) == skyrl_set(EMPTY, said) == deepretrieval(EMPTY, said) == 1
-        assert spider_test_suite("SELECT a FROM t", [EMPTY], [said]) == intercode(EMPTY, said) == 1
+        assert spider_test_suite("SELECT a FROM t", [EMPTY], [said]) == 1
+    assert intercode(EMPTY, EMPTY) == 1
+    assert intercode(EMPTY, NO_QUERY) == 0  # its observation is no list
     assert not compare(EMPTY, NO_QUERY)
 
 
 def test_failures_that_score() -> None:
-    assert bird_ex(FAILED, FAILED) == 1  # ('error',) is a row like any other
-    assert bird_ex(SLOW, SLOW) == 1
-    assert bird_ex(table(("error",)), FAILED) == 1
-    assert bird_ex(SLOW, FAILED) == 0
+    for gold, said in itertools.product((FAILED, SLOW, EMPTY, table(("error",)), table(("timeout",))), (FAILED, SLOW)):
+        assert bird_ex(gold, said) == bird_ex(said, gold) == 0  # both run in one call, which fails as a whole
     assert skyrl_set(FAILED, FAILED) == skyrl_set(FAILED, EMPTY) == 0  # the gold's fault is the policy's
     assert deepretrieval(EMPTY, SLOW) == deepretrieval(SLOW, SLOW) == 1
     assert deepretrieval(EMPTY, FAILED) == deepretrieval(FAILED, FAILED) == 0

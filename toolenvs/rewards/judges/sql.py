@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import Literal
 
 from toolenvs import sample_databases
-from toolenvs.databases import dialects
+from toolenvs.databases import Result, dialects
 from toolenvs.databases.parsing import Unparsed, transpiled
 from toolenvs.databases.sources import asks, made, name_of
 from toolenvs.errors import DatabaseError, TaskError
@@ -195,8 +195,9 @@ class Judge:
         if metric == "spider_test_suite":
             value, runs = await self._test_suite(moment.task, suite, said)
             return _verdict(value, metric, said, "", runs, started_s)
-        outcomes = await suite.outcomes(gold, said)
-        return _verdict(sql.METRICS[metric](*outcomes), metric, said, "", outcomes[1].status == "ok", started_s)
+        ours, theirs = await suite.outcomes(gold, said)
+        value = sql.METRICS[metric](ours, _with_the_rest(theirs) if not ours.truncated else theirs)
+        return _verdict(value, metric, said, "", theirs.status == "ok", started_s)
 
     async def _test_suite(self, task: Task, suite: Suite, said: str) -> tuple[float, bool]:
         """The score on all databases, the task's own first and no further than to one where it is 0."""
@@ -246,6 +247,11 @@ def _verdict(value: float, metric: str, said: str, why: str, runs: bool, started
     score = max(value, 0.0) if metric in _GRADED else None
     reason, seconds = Reason.MATCH if value == 1 else Reason.MISMATCH, perf_counter() - started_s
     return Ran(value == 1, reason, said, seconds, score, why=why, runs=runs, published=value)
+
+
+def _with_the_rest(said: Result) -> sql.Outcome:
+    """A result that was cut, as one with a row that no gold has: what was left out may be anything."""
+    return sql.Table(said.columns, (*said.rows, (object(),))) if said.truncated else said
 
 
 def _beside(source: Path) -> list[Path]:

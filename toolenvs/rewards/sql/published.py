@@ -1,7 +1,7 @@
 """The scores of the published systems, exactly as each computes them, faults included.
 
 They are for comparison with published figures; `toolenvs.rewards.sql.compare` is the better reward. All of them look
-at rows only, never at the names of columns, and all but `intercode` give 1 for an empty answer to an empty gold.
+at rows only, never at the names of columns, and give 1 for an empty answer to an empty gold.
 
 How a system *ran* its queries adds faults that no comparison can show. BIRD's evaluation and DeepRetrieval run the
 prediction on a connection that can write: one that deletes the rows empties the gold's result too, and scores. Here
@@ -22,16 +22,9 @@ from toolenvs.rewards.sql.reading import has_words, lex
 def bird_ex(gold: Outcome, said: Outcome) -> float:
     """BIRD's execution accuracy: the rows as sets, so that neither duplicates nor order count.
 
-    A query that fails or runs out of time has the one row `('error',)` or `('timeout',)`, and so equals another that
-    fails in the same way.
+    Prediction and gold run together: where either fails, or both take too long, it is 0.
     """
-    return float(_bird_rows(gold) == _bird_rows(said))
-
-
-def _bird_rows(outcome: Outcome) -> set[Row]:
-    if outcome.status == "ok":
-        return set(outcome.rows)
-    return {("timeout",)} if outcome.status == "timeout" else {("error",)}
+    return float(gold.status == said.status == "ok" and set(gold.rows) == set(said.rows))
 
 
 def skyrl_set(gold: Outcome, said: Outcome) -> float:
@@ -152,9 +145,10 @@ def intercode(gold: Outcome, said: Outcome) -> float:
     """InterCode-SQL: intersection over union of the rows as text, times Kendall's tau of those in both.
 
     Tau-b is of the texts themselves, pair by pair in the order in which they came, and undefined for a single row or
-    rows all alike; then the first factor stands alone. Rows in reverse order score below 0. A failed prediction is 0.
+    rows all alike; then the first factor stands alone. Rows in reverse order score below 0. A prediction that failed,
+    or is no query, is 0.
     """
-    if said.status != "ok":
+    if said.status != "ok" or not said.columns:
         return 0.0
     ours = [str(row) for row in said.rows]
     theirs = [str(row) for row in gold.rows] if gold.status == "ok" else []
