@@ -260,3 +260,19 @@ def test_what_is_cut_equals_no_set(tmp_path: Path) -> None:
     junk = "SELECT a FROM many UNION ALL SELECT 7"
     for said, reward in (("SELECT a FROM many LIMIT 9", 1), (junk, 0)):
         assert paid(blueprint, f"<think>t</think><answer>{said}</answer>")[0] == reward
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```sql\n{}\n```",
+        "```sql {}```",
+        "```{}```",
+        "```sqlite3\n{};\n```",
+        "```json\n{{}}\n```\nand so\n```SQL\n{}\n```",
+    ],
+)
+def test_a_query_may_stand_in_a_fenced_block_of_any_form(load: Load, text: str) -> None:
+    gold = "SELECT name FROM town WHERE people < 7"
+    blueprint = load("BirdSQL-v0", gold)
+    assert paid(blueprint, f"<think>t</think><answer>{text.format(gold)}</answer>")[0] == 1

@@ -92,6 +92,17 @@ def test_synsql(tmp_path: Path, samples: dict[str, Rows]) -> None:
     assert loaded[1].extra["database"].endswith("shop.sqlite")
 
 
+def test_archives_of_splits_side_by_side(tmp_path: Path, bird: Path) -> None:
+    root = tmp_path / "all"
+    for split, name in (("train", "train"), ("dev", "dev_20240627")):
+        (root / name).mkdir(parents=True)
+        for part in (f"{split}.json", f"{split}_databases"):
+            (bird / part).rename(root / name / part)
+    for split, name in (("train", "train"), ("dev", "dev_20240627"), ("validation", "dev_20240627")):
+        base = root / name / f"{name.split('_')[0]}_databases" / "shop" / "shop.sqlite"
+        assert {task.extra["database"] for task in tasks.load(root, split=split)} == {str(base)}
+
+
 def test_a_split_that_is_not_there(bird: Path) -> None:
     with pytest.raises(TaskError, match="no questions for split 'test'; known: dev, train"):
         tasks.load(bird, split="test")

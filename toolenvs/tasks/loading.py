@@ -9,7 +9,7 @@ from toolenvs.tasks.beir import is_beir, read_beir
 from toolenvs.tasks.files import is_saved_dataset, read_file, read_hf, split_files
 from toolenvs.tasks.generated import generate, generator_names
 from toolenvs.tasks.rows import OnBadRow, check_limit, from_located_rows
-from toolenvs.tasks.sql_folders import is_sql, read_sql
+from toolenvs.tasks.sql_folders import read_sql, sql_folder
 from toolenvs.tasks.task import TaskSet
 
 _HF_PREFIX = "hf:"
@@ -71,8 +71,8 @@ def load(
         rows = read_hf(name, split, config)
     elif path.is_dir() and is_beir(path):
         rows = read_beir(path, split)
-    elif path.is_dir() and is_sql(path):
-        rows = read_sql(path, split)
+    elif path.is_dir() and (found := sql_folder(path, split)) is not None:
+        rows = read_sql(found, split)
     elif path.is_dir():
         rows = chain.from_iterable(map(read_file, split_files(path, split)))
     elif path.is_file():

@@ -3,6 +3,8 @@
 bird/     dev.json  dev_databases/ID/ID.sqlite          load("bird", split="dev")
 spider/   dev.json  train_spider.json  train_others.json  tables.json  database/ID/ID.sqlite
 synsql/   data.json  databases/ID/ID.sqlite             load("synsql")
+
+Where archives of splits were unpacked side by side, each is such a folder: bird/train/ and bird/dev_20240627/.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,8 +21,20 @@ _NO_QUESTIONS = ("tables", "dev_tables", "train_tables", "test_tables")
 _ENDINGS = (".sqlite", ".db", ".sqlite3")
 
 
-def is_sql(folder: Path) -> bool:
-    """Whether a folder holds databases, and questions beside them."""
+def sql_folder(folder: Path, split: str) -> Path | None:
+    """The folder with databases and questions beside them: this one, or the one in it that is of the split; else None."""
+    if _is_sql(folder):
+        return folder
+    names = (split, _SPELLINGS.get(split, split))
+    of_split = [
+        child
+        for child in sorted(folder.iterdir())
+        if child.name.lower().startswith(names) and child.is_dir() and _is_sql(child)
+    ]
+    return of_split[0] if len(of_split) == 1 else None
+
+
+def _is_sql(folder: Path) -> bool:
     return bool(_databases(folder)) and bool(_questions(folder))
 
 

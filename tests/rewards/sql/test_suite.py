@@ -167,7 +167,7 @@ def test_the_question_may_say_whether_order_counts(suite: Suite) -> None:
         ("SELECT name FROM city WHERE people < 0", "finds nothing: no rows"),
         ("SELECT max(people) FROM city WHERE people < 0", "finds nothing but NULL"),
         ("SELECT name FROM city LIMIT 3", "has a LIMIT and no order"),
-        ("SELECT kind FROM purchase ORDER BY kind LIMIT 3", "between two that tie"),
+        ("SELECT kind, id FROM purchase ORDER BY kind LIMIT 3", "between two that tie"),
         ("SELECT id FROM purchase ORDER BY kind LIMIT 3", "between two that tie"),
         ("SELECT id FROM customer ORDER BY mail LIMIT 18", "sorts NULL among the first rows"),
         ("SELECT id FROM city ORDER BY CAST(id AS TEXT) LIMIT 3", "numbers that are stored as text"),
@@ -182,6 +182,34 @@ def test_golds_that_cannot_be_judged_by(suite: Suite, sql: str, reason: str) -> 
 
 def test_an_aggregate_has_one_row_whatever_its_limit(suite: Suite) -> None:
     assert suite.check("SELECT count(*) FROM city LIMIT 1") is None
+
+
+@pytest.mark.parametrize(
+    ("sql", "lucky"),
+    [
+        ("SELECT name FROM seen ORDER BY age DESC LIMIT 1", False),
+        ("SELECT name FROM seen ORDER BY age DESC LIMIT 2", True),
+        ("SELECT name FROM seen ORDER BY age DESC LIMIT 1 OFFSET 1", True),
+        ("SELECT name FROM seen ORDER BY age DESC LIMIT 1, 1", True),
+        ("SELECT name FROM seen ORDER BY age DESC LIMIT 1 OFFSET 2", True),
+        ("SELECT name FROM seen ORDER BY age DESC LIMIT 2 OFFSET 1", False),
+        ("SELECT name FROM seen ORDER BY age DESC LIMIT 1 OFFSET 3", False),
+        ("SELECT name FROM seen ORDER BY age LIMIT 1 OFFSET 1", True),  # behind a NULL
+        ("SELECT name FROM seen ORDER BY age LIMIT 20", False),  # all of them
+        ("SELECT age FROM seen ORDER BY age DESC LIMIT 2", False),  # the same, whichever of the two it is of
+        ("SELECT name FROM seen WHERE age = (SELECT max(age) FROM seen) LIMIT 1", False),  # there is one
+        ("SELECT name FROM seen WHERE age = (SELECT max(age) FROM seen WHERE age < 90) LIMIT 1", True),
+        ("SELECT age FROM seen WHERE age = 80 LIMIT 1", False),
+    ],
+)
+def test_luck_at_both_ends_of_a_limit(tmp_path: Path, sql: str, lucky: bool) -> None:
+    path = tmp_path / "seen.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as base:
+        base.execute("CREATE TABLE seen (name TEXT, age INTEGER)")
+        base.executemany("INSERT INTO seen VALUES (?, ?)", zip("abcdef", (90, 80, 80, 70, 60, None), strict=True))
+        base.commit()
+    with Suite(path, copies=0) as alone:
+        assert (alone.check(sql) is not None) is lucky
 
 
 def test_a_gold_that_fails_is_the_judges_fault(suite: Suite) -> None:

@@ -31,7 +31,7 @@ from toolenvs.schema import at_least
 from toolenvs.tasks.task import Task
 from toolenvs.world.sql import NAME, THRESHOLDS
 
-_FENCED = re.compile(r"```(?:sql|sqlite)?[^\S\n]*\n(.*?)```", re.DOTALL | re.IGNORECASE)
+_FENCED = re.compile(r"```(?:(?:sqlite3?|sql|postgres(?:ql)?|duckdb|mysql)\b)?(.*?)```", re.DOTALL | re.IGNORECASE)
 Metric = Literal[
     "careful", "bird_ex", "skyrl_set", "spider_test_suite", "deepretrieval", "deepretrieval_bird", "intercode"
 ]

@@ -16,7 +16,8 @@ def check_gold(sql: str, run: Run, copies: Sequence[Run] = ()) -> str | None:
     """What is wrong with a gold query; None where nothing is.
 
     It must run and find at least one value that is not NULL. Where it keeps the first rows only, it must say which are
-    first, and rows that tie there, NULLs that come first and numbers that are sorted as text make it a matter of luck.
+    first, unless nothing is left out, and rows that tie at either end and differ, NULLs that come first and numbers that
+    are sorted as text make it a matter of luck.
     On at least one of the changed copies, if there are any, its answer must be another.
 
     Args:
@@ -48,23 +49,28 @@ def luck(sql: str, gold: Outcome, run: Run) -> str | None:
     if read.limit is None:
         return None
     if not read.ordered:
-        return None if len(gold.rows) == 1 and _counts_one(read.tokens) else "its gold query has a LIMIT and no order"
+        whole = run(" ".join(read.tokens[: read.limit]))
+        told = whole.status == "ok" and not getattr(whole, "truncated", False)
+        if told and (len(whole.rows) == len(gold.rows) or len(set(whole.rows)) == 1):
+            return None
+        return "its gold query has a LIMIT and no order"
     keyed = with_keys(sql, unlimited=True)
     if keyed is not None:
-        longer, keys = run(keyed[0]), [-place for place in range(keyed[1], 0, -1)]
+        longer, keys = run(keyed[0]), [place + len(gold.columns) for place in range(keyed[1])]
     else:
         longer = run(" ".join(read.tokens[: read.limit]))
         found = ordering_columns(sql, longer)
         if found is None:
             return None  # what it orders by cannot be seen
         keys = found
-    if longer.status != "ok":
+    first = _skipped(read.tokens[read.limit :])
+    if longer.status != "ok" or first is None:
         return None
     labels = [tuple(plain(row[key]) for key in keys) for row in longer.rows]
-    kept = len(gold.rows)
-    if kept < len(labels) and labels[kept - 1] == labels[kept]:
+    cuts = [at for at in (first, first + len(gold.rows)) if 0 < at < len(labels)]
+    if any(labels[at - 1] == labels[at] and not _alike(longer, labels, at, len(gold.columns)) for at in cuts):
         return "its gold query cuts its rows between two that tie"
-    if any(label[0] is None for label in labels[:kept]):
+    if cuts and any(label[0] is None for label in labels[: first + len(gold.rows)]):
         return "its gold query sorts NULL among the first rows"
     if any(
         _numeral(a[0]) and _numeral(b[0]) and (float(a[0]) < float(b[0])) != (a[0] < b[0]) for a, b in pairwise(labels)
@@ -73,11 +79,19 @@ def luck(sql: str, gold: Outcome, run: Run) -> str | None:
     return None
 
 
-def _counts_one(tokens: Sequence[str]) -> bool:
-    """Whether the query is an aggregate without groups, which has one row whatever its LIMIT."""
-    words = [token.lower() for token in tokens]
-    aggregates = any(f"{a} {b}" for a, b in pairwise(words) if a in ("count", "sum", "avg", "min", "max") and b == "(")
-    return aggregates and "group" not in words
+def _skipped(clause: Sequence[str]) -> int | None:
+    """How many rows come before the first that is kept; None where the clause does not say it in digits."""
+    match clause:
+        case [_, _]:
+            return 0
+        case [_, count, ",", _] | [_, _, _, count] if count.isdigit():
+            return int(count)
+    return None
+
+
+def _alike(longer: Outcome, labels: Sequence[Hashable], at: int, width: int) -> bool:
+    """Whether those that tie with a row have the same cells, so that it does not matter which of them are kept."""
+    return len({row[:width] for row, label in zip(longer.rows, labels, strict=True) if label == labels[at]}) == 1
 
 
 def _numeral(cell: object) -> bool:
