@@ -22,7 +22,7 @@ _ENDINGS = (".sqlite", ".db", ".sqlite3")
 
 
 def sql_folder(folder: Path, split: str) -> Path | None:
-    """The folder with databases and questions beside them: this one, or the one in it that is of the split; else None."""
+    """The folder with databases and questions beside them: this one, or the one in it that is of the split."""
     if _is_sql(folder):
         return folder
     names = (split, _SPELLINGS.get(split, split))

@@ -73,6 +73,23 @@ def test_keys_are_put_behind_the_columns() -> None:
 
 
 @pytest.mark.parametrize(
+    "condition",
+    [
+        *("b >= 1", "b<=9", "b <> 7", "b != 7", "b == 2", "a || 'z' > 'a'", "b << 1 > 1", "b > 1e-5", "b > .5"),
+        *("x'00' < x'01'", "'{}' ->> '$' IS NOT '-- >='", "b/* */>1", "b--\n>1", "(b)>=(1)"),
+    ],
+)
+def test_what_stands_together_stays_together(condition: str) -> None:
+    base = sqlite3.connect(":memory:")
+    base.execute("CREATE TABLE t (a, b)")
+    base.execute("INSERT INTO t VALUES ('x', 2)")
+    keyed = with_keys(f"SELECT(a)FROM t WHERE {condition} ORDER BY b>=1, b LIMIT 1", unlimited=True)
+    assert keyed is not None
+    assert base.execute(keyed[0]).fetchall() == [("x", 1, 2)]
+    base.close()
+
+
+@pytest.mark.parametrize(
     "sql",
     [
         "SELECT a FROM t",

@@ -212,6 +212,14 @@ def test_luck_at_both_ends_of_a_limit(tmp_path: Path, sql: str, lucky: bool) -> 
         assert (alone.check(sql) is not None) is lucky
 
 
+@pytest.mark.parametrize("condition", ["people >= 0", "people <> 0", "name || '' != ''", "people > 1e-5"])
+def test_ties_may_swap_whatever_the_query_holds(suite: Suite, condition: str) -> None:
+    gold = f"SELECT name FROM city WHERE {condition} ORDER BY id % 2"
+    assert verdict(suite, gold, f"{gold}, id DESC") == "match"
+    assert verdict(suite, gold, gold.replace("id % 2", "id DESC")) == "order"
+    assert suite.check(f"{gold} LIMIT 2") == "its gold query cuts its rows between two that tie"
+
+
 def test_a_gold_that_fails_is_the_judges_fault(suite: Suite) -> None:
     with pytest.raises(JudgeError, match=r"the gold query fails on shop\.sqlite: .*colour"):
         verdict(suite, "SELECT colour FROM city", "SELECT 1")

@@ -15,10 +15,9 @@ Run = Callable[[str], Outcome]
 def check_gold(sql: str, run: Run, copies: Sequence[Run] = ()) -> str | None:
     """What is wrong with a gold query; None where nothing is.
 
-    It must run and find at least one value that is not NULL. Where it keeps the first rows only, it must say which are
-    first, unless nothing is left out, and rows that tie at either end and differ, NULLs that come first and numbers that
-    are sorted as text make it a matter of luck.
-    On at least one of the changed copies, if there are any, its answer must be another.
+    It must run and find at least one value that is not NULL. Where it leaves out rows by a LIMIT, it must say which are
+    first, and rows that tie at either end and differ, NULLs that come first and numbers that are sorted as text make it
+    a matter of luck. On at least one of the changed copies, if there are any, its answer must be another.
 
     Args:
         sql: the gold query.
@@ -49,7 +48,7 @@ def luck(sql: str, gold: Outcome, run: Run) -> str | None:
     if read.limit is None:
         return None
     if not read.ordered:
-        whole = run(" ".join(read.tokens[: read.limit]))
+        whole = run(read.sql(0, read.limit))
         told = whole.status == "ok" and not getattr(whole, "truncated", False)
         if told and (len(whole.rows) == len(gold.rows) or len(set(whole.rows)) == 1):
             return None
@@ -58,7 +57,7 @@ def luck(sql: str, gold: Outcome, run: Run) -> str | None:
     if keyed is not None:
         longer, keys = run(keyed[0]), [place + len(gold.columns) for place in range(keyed[1])]
     else:
-        longer = run(" ".join(read.tokens[: read.limit]))
+        longer = run(read.sql(0, read.limit))
         found = ordering_columns(sql, longer)
         if found is None:
             return None  # what it orders by cannot be seen

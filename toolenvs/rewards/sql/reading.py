@@ -35,6 +35,8 @@ class Outline:
 
     tokens: tuple[str, ...]
     """With neither white space nor comments, nor a semicolon at the end."""
+    glued: tuple[bool, ...]
+    """For each token whether nothing stands between it and the one before: a space may not stand there, as in ">="."""
     order: tuple[tuple[int, int], ...]
     """For each term of the outermost ORDER BY where it begins and ends, without ASC, DESC, NULLS and COLLATE."""
     listed: int | None
@@ -47,10 +49,24 @@ class Outline:
         """Whether the query orders its rows."""
         return bool(self.order)
 
+    def sql(self, begin: int = 0, end: int | None = None) -> str:
+        """The tokens from one place to another as SQL, with one space for whatever stood between two of them."""
+        pieces = zip(self.tokens[begin:end], self.glued[begin:end], strict=True)
+        return "".join(token if glued else f" {token}" for token, glued in pieces).strip()
+
 
 def outline(sql: str) -> Outline:
     """Read the outermost clauses of a query."""
-    tokens = [token for token in lex(sql) if token.strip() and not token.startswith(("--", "/*"))]
+    tokens: list[str] = []
+    glued: list[bool] = []
+    touching = False
+    for token in lex(sql):
+        if token.strip() and not token.startswith(("--", "/*")):
+            tokens.append(token)
+            glued.append(touching)
+            touching = True
+        else:
+            touching = False
     while tokens and tokens[-1] == ";":
         tokens.pop()
     words = [token.lower() for token in tokens]
@@ -67,7 +83,7 @@ def outline(sql: str) -> Outline:
     compound = any(words[at] in ("union", "intersect", "except", "values") for at in top)
     plain = len(selects) == 1 and not compound and words[selects[0] + 1 : selects[0] + 2] != ["distinct"]
     listed = next((at for at in top if words[at] == "from" and at > selects[0]), None) if plain else None
-    return Outline(tuple(tokens), tuple(terms), listed, limit)
+    return Outline(tuple(tokens), tuple(glued[: len(tokens)]), tuple(terms), listed, limit)
 
 
 def _top(tokens: Sequence[str]) -> list[int]:
@@ -140,13 +156,11 @@ def with_keys(sql: str, *, unlimited: bool = False) -> tuple[str, int] | None:
     read = outline(sql)
     if not read.order or read.listed is None:
         return None
-    tokens = list(read.tokens)
-    if unlimited and read.limit is not None:
-        del tokens[read.limit :]
-    keys = [f", {' '.join(tokens[low:high])} AS {_KEY}{n}" for n, (low, high) in enumerate(read.order)]
-    if any(len(tokens[low:high]) == 1 and tokens[low].isdigit() for low, high in read.order):
+    if any(high - low == 1 and read.tokens[low].isdigit() for low, high in read.order):
         return None  # a number names a column, which is there already
-    return " ".join([*tokens[: read.listed], *keys, *tokens[read.listed :]]), len(keys)
+    keys = "".join([f", {read.sql(low, high)} AS {_KEY}{n}" for n, (low, high) in enumerate(read.order)])
+    rest = read.sql(read.listed, read.limit if unlimited else None)
+    return f"{read.sql(0, read.listed)}{keys} {rest}", len(read.order)
 
 
 def texts_in_single_quotes(sql: str, names: Collection[str]) -> str:
