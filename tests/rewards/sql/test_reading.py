@@ -112,6 +112,14 @@ def test_queries_that_take_no_keys(sql: str) -> None:
         ('SELECT a AS "Big" FROM t ORDER BY "big"', 'SELECT a AS "Big" FROM t ORDER BY "big"'),
         ('SELECT \'"USA"\' -- "USA"', 'SELECT \'"USA"\' -- "USA"'),
         ('SELECT "a""b", ""', "SELECT 'a\"b', ''"),
+        ('SELECT a "Big" FROM t "u" ORDER BY "Big", "u".a', 'SELECT a "Big" FROM t "u" ORDER BY "Big", "u".a'),
+        ('SELECT count(*) "n", 1 "m" FROM t ORDER BY "n"', 'SELECT count(*) "n", 1 "m" FROM t ORDER BY "n"'),
+        ('WITH "c" AS (SELECT 1 x) SELECT x FROM "c"', 'WITH "c" AS (SELECT 1 x) SELECT x FROM "c"'),
+        ('SELECT CASE WHEN a = "x" THEN "y" ELSE "z" END "k"', "SELECT CASE WHEN a = 'x' THEN 'y' ELSE 'z' END \"k\""),
+        (
+            'SELECT a FROM t WHERE b IN ("p", "q") AND a NOT LIKE "r" OR a IS "s"',
+            "SELECT a FROM t WHERE b IN ('p', 'q') AND a NOT LIKE 'r' OR a IS 's'",
+        ),
         ('SELECT "', 'SELECT "'),
     ],
 )

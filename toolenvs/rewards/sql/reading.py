@@ -163,6 +163,24 @@ def with_keys(sql: str, *, unlimited: bool = False) -> tuple[str, int] | None:
     return f"{read.sql(0, read.listed)}{keys} {rest}", len(read.order)
 
 
+_BEFORE_VALUES = frozenset(
+    [
+        *("all", "and", "between", "by", "case", "collate", "cross", "distinct", "else", "escape", "except", "exists"),
+        *("from", "full", "glob", "group", "having", "in", "inner", "intersect", "is", "join", "left", "like", "limit"),
+        *("match", "natural", "not", "offset", "on", "or", "order", "outer", "regexp", "returning", "right", "select"),
+        *("set", "then", "union", "using", "values", "when", "where"),
+    ]
+)
+"""Words behind which a value or the name of what is there may stand, and no new name."""
+
+
+def _names_what_follows(token: str) -> bool:
+    """Whether a name behind a token is a new one: of a column or a table, with AS or without, or behind WITH."""
+    if token[0].isalnum() or token[0] == "_":
+        return token.lower() not in _BEFORE_VALUES
+    return token == ")" or token[0] in "'`[" or (token[0] == '"' and len(token) > 1)
+
+
 def texts_in_single_quotes(sql: str, names: Collection[str]) -> str:
     """The query with each text that stands in double quotes in single ones: golds of Spider and BIRD have many.
 
@@ -170,11 +188,11 @@ def texts_in_single_quotes(sql: str, names: Collection[str]) -> str:
 
     Args:
         sql: the query.
-        names: of tables and columns, in lower case. What the query itself names behind AS stays a name too.
+        names: of tables and columns, in lower case. What the query itself names stays a name too.
     """
     tokens = lex(sql)
-    words = [token for token in tokens if token.strip()]
-    own = {_bare([name]) for before, name in pairwise(words) if before.lower() == "as"}
+    words = [token for token in tokens if token.strip() and not token.startswith(("--", "/*"))]
+    own = {_bare([name]) for before, name in pairwise(words) if _names_what_follows(before)}
     return "".join(
         "'" + token[1:-1].replace('""', '"').replace("'", "''") + "'"
         if token[0] == '"' and len(token) > 1 and _bare([token]) not in names and _bare([token]) not in own
