@@ -9,6 +9,8 @@ from toolenvs import databases
 from toolenvs.databases import Database, Limits
 from toolenvs.errors import DatabaseError
 
+Rows = tuple[tuple[object, ...], ...]
+
 _FORBIDDEN = [
     "INSERT INTO Genre VALUES (99, 'x')", "DELETE FROM Genre", "CREATE VIEW v AS SELECT 1", "DROP TABLE Genre",
     "VACUUM",
@@ -77,7 +79,7 @@ def test_the_clock_stands_and_random_numbers_repeat(duckdb: Database) -> None:
     sql = "SELECT now(), current_date, today(), current_timestamp, localtimestamp, current_time, age(DATE '2020-01-01')"
     assert duckdb.query(sql).text == duckdb.query(sql).text
     assert duckdb.query("SELECT current_date, age(DATE '2030-01-01')", now="2031-05-06 07:08:09").rows == (
-        ("2031-05-06", "485 days, 0:00:00"),
+        ("2031-05-06", "1 year 4 months 5 days"),
     )
     assert duckdb.query("SELECT current_date").rows == (("2025-01-01",),)
     sql = "SELECT random(), uuid(), gen_random_uuid(), Name FROM Genre ORDER BY random() LIMIT 3"
@@ -136,6 +138,31 @@ def test_a_file_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
     (tmp_path / "text.duckdb").write_text("no database" * 1000)
     with pytest.raises(DatabaseError, match="cannot be opened by DuckDB"):
         databases.open(tmp_path / "text.duckdb")
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("SELECT INTERVAL 3 MONTH, INTERVAL 90 DAY, 1;", (("3 months", "90 days", 1),)),
+        ("SELECT age(DATE '2020-03-01', DATE '2020-01-01') -- of two", (("2 months",),)),
+        ('SELECT [INTERVAL 1 MONTH], \'x\' AS "a""b"', (("[1 month]", "x"),)),
+        ("SELECT TIMESTAMP_NS '2020-01-01 00:00:00.123456789'", (("2020-01-01 00:00:00.123456789",),)),
+        (
+            "FROM (VALUES (2), (1), (3)) t(n) SELECT to_months(n) AS m ORDER BY n DESC",
+            (("3 months",), ("2 months",), ("1 month",)),
+        ),
+        ("SELECT max(INTERVAL 1 DAY) AS m, NULL::INTERVAL AS m", (("1 day", None),)),
+    ],
+)
+def test_what_python_has_no_type_for_is_in_the_engines_writing(duckdb: Database, sql: str, rows: Rows) -> None:
+    result = duckdb.query(sql)
+    assert (result.status, result.rows) == ("ok", rows), result.error
+
+
+def test_random_numbers_beside_an_interval_are_of_the_seed(duckdb: Database) -> None:
+    (first,) = duckdb.query("SELECT random(), INTERVAL 1 DAY").rows
+    (second,) = duckdb.query("SELECT random(), 1").rows
+    assert first[0] == second[0]
 
 
 @pytest.mark.parametrize(

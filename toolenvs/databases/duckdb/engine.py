@@ -15,6 +15,9 @@ from toolenvs.databases.watchdog import Watchdog
 _COUNTED_ROWS = 200_000
 _CHUNK = 256
 _UNKNOWN = re.compile(r"column .*not found|does not have a column named")
+_UNLIKE = re.compile(r"INTERVAL|_NS\b")
+"""In the name of a type that Python's types cannot hold."""
+_CLOSING = re.compile(r"[;\s]+\Z")
 _SETTINGS = {
     "enable_external_access": "false",
     "autoload_known_extensions": "false",
@@ -65,9 +68,9 @@ class DuckDbEngine:
             self._set_clock(request["now"])
             run("BEGIN TRANSACTION")
             try:
-                self._set_seed(request["seed"])
                 with self._watchdog.until(request["timeout_s"]):
-                    return {**self._rows(run(request["sql"]), request), "repeatable": repeatable}
+                    found = self._rows(self._run(request["sql"], request["seed"]), request)
+                    return {**found, "repeatable": repeatable}
             finally:
                 run("ROLLBACK")
         except rules.Refusal as refusal:
@@ -76,6 +79,26 @@ class DuckDbEngine:
             return out_of_memory()
         except (duckdb.Error, ValueError, OverflowError) as error:
             return self._failure(error, request)
+
+    def _run(self, sql: str, seed: int) -> Any:
+        """The result of a query. Where Python has no like of a type, its columns are texts: months would be 30 days."""
+        self._set_seed(seed)
+        result = self._connection.execute(sql)
+        columns = result.description or ()
+        if not any(_UNLIKE.search(str(column[1])) for column in columns):
+            return result
+        names = [f"c{number}" for number in range(len(columns))]
+        shown = [
+            f"CAST({name} AS VARCHAR)" if _UNLIKE.search(str(column[1])) else name
+            for name, column in zip(names, columns, strict=True)
+        ]
+        under = ", ".join(f"{one} AS {_quoted(column[0])}" for one, column in zip(shown, columns, strict=True))
+        self._set_seed(seed)
+        try:
+            return self._connection.execute(f"SELECT {under} FROM ({_CLOSING.sub('', sql)}\n) AS q({', '.join(names)})")
+        except duckdb.ParserException:  # it is none that may stand in brackets
+            self._set_seed(seed)
+            return self._connection.execute(sql)
 
     def _set_seed(self, seed: int) -> None:
         self._connection.execute("SELECT setseed(?)", [random.Random(seed).random()])
@@ -126,6 +149,10 @@ class DuckDbEngine:
             return {"status": "refused", "code": "forbidden", "error": told}
         unknown = isinstance(error, duckdb.BinderException) and _UNKNOWN.search(told) is not None
         return {"status": "error", "code": "no_such_column" if unknown else "sql", "error": told}
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _count(result: Any, total: int) -> int | None:
