@@ -427,3 +427,15 @@ def test_values_too_large_to_read_are_no_samples(tmp_path: Path) -> None:
         (table,) = opened.schema(samples=3).tables
         assert [column.samples for column in table.columns] == [(1, 2), ()]
         assert opened.query("SELECT body FROM page WHERE id = 1").rows == (("short",),)
+
+
+@pytest.mark.parametrize(
+    "now", ["2020-13-01 00:00:00", "2021-02-29 00:00:00", "2020-01-01 24:00:01", "0000-01-01 00:00:00"]
+)
+def test_a_moment_that_there_is_not_is_told(sqlite: Database, sqlite_file: Path, now: str) -> None:
+    """SQLite would answer NULL to every question about it."""
+    with pytest.raises(ConfigError, match="now must be a moment"):
+        sqlite.query("SELECT date('now')", now=now)
+    with pytest.raises(ConfigError, match="now must be a moment"):
+        databases.open(f"sqlite:///{sqlite_file}", now=now)
+    assert sqlite.query("SELECT date('now')", now="2024-02-29 23:59:59.999").rows == (("2024-02-29",),)

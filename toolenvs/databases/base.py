@@ -9,6 +9,7 @@ import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, ClassVar, Self
 
 from toolenvs import loop
@@ -387,6 +388,8 @@ def _seed(seed: int) -> int:
 
 
 def _moment(now: str) -> str:
-    if not isinstance(now, str) or _MOMENT.fullmatch(now) is None:
-        raise ConfigError(f"databases: now must be a moment 'YYYY-MM-DD HH:MM:SS', not {now!r}")
-    return now
+    if isinstance(now, str) and _MOMENT.fullmatch(now) is not None:
+        with contextlib.suppress(ValueError):  # a month, a day or an hour that there is not
+            datetime.fromisoformat(now.partition(".")[0])
+            return now
+    raise ConfigError(f"databases: now must be a moment 'YYYY-MM-DD HH:MM:SS', not {now!r}")
