@@ -15,10 +15,10 @@ def parents() -> dict[int, int]:
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
-                stat = Path(f"/proc/{name}/stat").read_text()
+                stat = Path(f"/proc/{name}/stat").read_bytes()
             except OSError:
                 continue
-            found[int(name)] = int(stat.rpartition(")")[2].split()[1])
+            found[int(name)] = int(stat.rpartition(b")")[2].split()[1])
     return found
 
 

@@ -101,10 +101,10 @@ def descendants(pid: int) -> set[int]:
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
-                stat = Path(f"/proc/{name}/stat").read_text()
+                stat = Path(f"/proc/{name}/stat").read_bytes()
             except OSError:
                 continue
-            parents[int(name)] = int(stat.rpartition(")")[2].split()[1])
+            parents[int(name)] = int(stat.rpartition(b")")[2].split()[1])
     found, new = set(), {pid}
     while new:
         found |= new

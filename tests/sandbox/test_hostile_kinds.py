@@ -151,6 +151,22 @@ def test_disturbances_end_with_their_call(name: str, box: LocalBox) -> None:
     assert box.run("print(6 * 7)").stdout == "42\n"
 
 
+@pytest.mark.parametrize("end", ["os._exit(7)", "os.close(3); time.sleep(60)", "os.abort()"])
+def test_no_name_of_a_process_disturbs_the_fork_server(end: str, box: LocalBox) -> None:
+    program = f"""
+import ctypes, os, time
+ctypes.CDLL(None).prctl(15, bytes([255, 254, 41, 32, 82, 32, 49, 10]), 0, 0, 0)  # no text, and like what follows a name
+{end}
+"""
+    with box.session() as other, box.session() as session:
+        other.run("x = 1")
+        before = box.server_pids
+        assert session.run(program, timeout_s=20).status == "crashed"
+        assert box.run(program, timeout_s=20).status == "crashed"
+        assert other.run("x").value == "1"
+        assert box.server_pids[: len(before)] == before
+
+
 def test_threads_may_print_at_the_same_time(box: LocalBox) -> None:
     program = """
 from threading import Thread

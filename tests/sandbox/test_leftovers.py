@@ -161,7 +161,7 @@ def _cells(box: LocalBox) -> set[int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
-                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                parents[int(entry.name)] = int((entry / "stat").read_bytes().rpartition(b")")[2].split()[1])
     outer = set(box.server_pids)
     servers = {pid for pid, parent in parents.items() if parent in outer}
     return {pid for pid, parent in parents.items() if parent in servers}

@@ -235,8 +235,8 @@ def _kill_children() -> int:
     count = 0
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
-            with open(f"/proc/{name}/stat") as stat:
-                parent = int(stat.read().rpartition(")")[2].split()[1])
+            with open(f"/proc/{name}/stat", "rb") as stat:  # a program names itself, with any bytes
+                parent = int(stat.read().rpartition(b")")[2].split()[1])
             if parent == os.getpid():
                 os.kill(int(name), signal.SIGKILL)
                 count += 1

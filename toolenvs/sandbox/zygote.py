@@ -336,8 +336,8 @@ def _send_signal(pid: int, number: int) -> None:
 def _session(pid: int) -> int:
     """The session of a process; 0 when it has gone."""
     try:
-        with open(f"/proc/{pid}/stat") as stat:
-            return int(stat.read().rpartition(")")[2].split()[3])
+        with open(f"/proc/{pid}/stat", "rb") as stat:  # a program names itself, with any bytes
+            return int(stat.read().rpartition(b")")[2].split()[3])
     except (OSError, IndexError):
         return 0
 
@@ -345,11 +345,11 @@ def _session(pid: int) -> int:
 def _is_ending(pid: int) -> bool:
     """Whether a process has begun to end, whatever is sent to it now."""
     try:
-        with open(f"/proc/{pid}/stat") as stat:
-            fields = stat.read().rpartition(")")[2].split()
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            fields = stat.read().rpartition(b")")[2].split()
     except OSError:
         return False  # without /proc nobody knows
-    return fields[0] in "ZX" or bool(int(fields[6]) & _EXITING)
+    return fields[0] in (b"Z", b"X") or bool(int(fields[6]) & _EXITING)
 
 
 def _nothing(*_: object) -> None:
