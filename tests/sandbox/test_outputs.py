@@ -59,6 +59,15 @@ def test_a_figure_that_cannot_be_drawn_is_told(box: LocalBox) -> None:
     assert "a figure could not be drawn: ValueError" in result.stderr
 
 
+def test_a_figure_that_is_never_drawn_is_not_tried_in_the_next_run(box: LocalBox) -> None:
+    endless = "import itertools\nplt.gcf().savefig = lambda *_, **__: [None for _ in itertools.count()]"
+    with box.session() as session:
+        session.run(PLOT, timeout_s=LIMIT_S)
+        assert session.run("plt.figure()\n" + endless, timeout_s=1).status == "timeout"
+        after = session.run("plt.plot([2, 1])\nprint(1)", timeout_s=LIMIT_S)
+        assert (after.status, after.stdout, list(after.files)) == ("ok", "1\n", ["figure-1.png"])
+
+
 def test_programs_without_figures_import_nothing_for_them(box: LocalBox) -> None:
     code = "import sys\nprint([name for name in sys.modules if name.startswith(('matplotlib', 'PIL'))])"
     assert box.run(code).stdout == "[]\n"

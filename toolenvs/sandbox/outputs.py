@@ -124,13 +124,15 @@ class Outputs:
 
     def show(self, manager: Any) -> None:
         """Draw the figure of a matplotlib manager, keep it and close it."""
-        if len(self._figures) >= MAX_FILES:
-            self._lost = True
-        else:
-            drawn = io.BytesIO()
-            manager.canvas.figure.savefig(drawn, format="png")
-            self._figures.append(drawn.getvalue())
-        sys.modules["matplotlib._pylab_helpers"].Gcf.destroy(manager)
+        try:
+            if len(self._figures) >= MAX_FILES:
+                self._lost = True
+            else:
+                drawn = io.BytesIO()
+                manager.canvas.figure.savefig(drawn, format="png")
+                self._figures.append(drawn.getvalue())
+        finally:  # or one that takes longer than there is time would take the next run's as well
+            sys.modules["matplotlib._pylab_helpers"].Gcf.destroy(manager)
 
     def draw(self, stderr: Any) -> None:
         """Show every figure that is still open."""
@@ -141,7 +143,6 @@ class Outputs:
                     self.show(manager)
                 except Exception as error:
                     stderr.write(f"a figure could not be drawn: {type(error).__name__}: {error}\n")
-                    helpers.Gcf.destroy(manager)
 
     def collect(self) -> tuple[bytes, bool]:
         """What the run that ends left, packed, and whether some was left out."""
