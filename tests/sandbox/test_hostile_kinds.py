@@ -1,6 +1,7 @@
 """Kinds of hostility beyond the attack programs: system calls one by one, the control channel, files, processes."""
 
 import platform
+import time
 
 import pytest
 
@@ -165,6 +166,23 @@ ctypes.CDLL(None).prctl(15, bytes([255, 254, 41, 32, 82, 32, 49, 10]), 0, 0, 0) 
         assert box.run(program, timeout_s=20).status == "crashed"
         assert other.run("x").value == "1"
         assert box.server_pids[: len(before)] == before
+
+
+def test_what_an_alarm_that_was_left_raises_costs_no_state(box: LocalBox) -> None:
+    program = """
+import signal
+def late(*_):
+    global rung
+    rung = True
+    raise TimeoutError
+signal.signal(signal.SIGALRM, late)
+rung = signal.setitimer(signal.ITIMER_REAL, 0.05) is None
+"""
+    with box.session() as session:
+        assert session.run(program).status == "ok"
+        time.sleep(0.3)  # it rings while nothing runs
+        result = session.run("rung")
+        assert (result.value, result.state_lost) == ("True", False)
 
 
 def test_threads_may_print_at_the_same_time(box: LocalBox) -> None:

@@ -54,6 +54,7 @@ def enter(readable: Sequence[str], hidden: Sequence[str], packages: Sequence[str
         _show(path, ())
     for path in DEVICES:
         _show(path, (), writable_device=True)
+    os.symlink("/proc/self/fd/0", "/dev/stdin")
     for folder in ("/tmp", "/proc"):
         os.makedirs(folder, mode=0o755, exist_ok=True)
     _mount_proc()

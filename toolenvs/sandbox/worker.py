@@ -25,7 +25,7 @@ import traceback
 import types
 from typing import Any, cast
 
-from toolenvs.sandbox import folders, holdings, kernel, seccomp, wire
+from toolenvs.sandbox import entry, folders, holdings, kernel, seccomp, wire
 from toolenvs.sandbox.outputs import Outputs
 
 CONTROL_FD = 3
@@ -219,25 +219,6 @@ class Stream:
             return b""
 
 
-class Nothing(io.RawIOBase):
-    """What is beneath standard input when there is none: a program cannot leave anything in it for the next one."""
-
-    def readable(self) -> bool:
-        """True."""
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        """Read no bytes."""
-        return 0
-
-
-def _usable(text: io.TextIOWrapper) -> bool:
-    try:
-        return not text.closed and not text.__dict__
-    except ValueError:
-        return False
-
-
 class Worker:
     """The read-run-answer loop of one cell."""
 
@@ -257,7 +238,7 @@ class Worker:
         self._descriptors: list[int] = []
         self._original = sys.stdin, sys.stdout, sys.stderr  # to end them would touch twenty pages that cells share
         self._out, self._err = Stream(1, output_chars), Stream(2, output_chars)
-        self._empty = _input()
+        self._entry = entry.Entry(folder)
         self._main = types.ModuleType("__main__")
         self._main.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = self._main
@@ -336,7 +317,10 @@ class Worker:
     def _receive(self) -> None:
         """Take what has come of the next request, most often all of it."""
         while len(self._inbox) < wire.REQUEST.size:
-            self._waiting.poll()  # who waits in the next call is also woken when the host has read an answer
+            try:
+                self._waiting.poll()  # who waits in the next call is also woken when the host has read an answer
+            except BaseException:  # of a handler that a program left, for an alarm perhaps: it was meant for that one
+                continue
             size, extra, _, _ = self._control.recvmsg_into((self._buffer,), _DESCRIPTORS_BYTES)
             if not size:
                 os._exit(0)
@@ -375,9 +359,7 @@ class Worker:
         err.begin()
         sys.stdout = sys.__stdout__ = out.text  # type: ignore[misc]
         sys.stderr = sys.__stderr__ = err.text  # type: ignore[misc]
-        if not _usable(self._empty):
-            self._empty = _input()
-        sys.stdin = sys.__stdin__ = _input(stdin) if stdin else self._empty  # type: ignore[misc]
+        sys.stdin = sys.__stdin__ = self._entry.begin(stdin)  # type: ignore[misc]
         value: str | None = None
         failure: BaseException | None = None
         status, error = wire.OK, None
@@ -410,6 +392,7 @@ class Worker:
         if _getpid() != self._process:
             _end_child(status, failure, out, err)
         failure = None
+        self._entry.end()
         printed, complained = out.take(), err.take()
         truncated = out.truncated or err.truncated or files_lost
         if value is not None and len(value) > self._output_chars:
@@ -479,11 +462,6 @@ class Worker:
         os.write(hello, wire.HELLO)
         os.close(hello)
         self._control.sendall(wire.HELLO)
-
-
-def _input(data: bytes = b"") -> io.TextIOWrapper:
-    beneath = io.BytesIO(data) if data else io.BufferedReader(Nothing())
-    return io.TextIOWrapper(cast(Any, beneath), "utf-8", "replace")
 
 
 def _compiled(code: str, name: str) -> tuple[types.CodeType | None, types.CodeType | None]:
