@@ -66,6 +66,39 @@ def test_to_the_program_a_copy_is_no_fork(box: LocalBox) -> None:
             assert copy.run(started).value == session.run(started).value == "[2]"
 
 
+def test_copies_cannot_see_into_each_other(box: LocalBox) -> None:
+    look = (
+        f"FILE = 'fd/{9 if box.tier == 'fork' else 0}'"
+        + """  # there what anybody may open can be opened
+import os
+opened = []
+for number in range(max(os.getpid() - 200, 1), os.getpid() + 200):
+    if number != os.getpid():
+        for name in ("mem", "environ", "maps", "cwd", "stat", FILE):
+            try:
+                os.close(os.open(f"/proc/{number}/{name}", os.O_RDONLY))
+                opened.append((number, name))
+            except OSError:
+                pass
+"""
+    )
+    with box.session() as session:
+        session.run("secret = 'x'")
+        with session.fork() as copy, session.fork() as other, copy.fork() as grandchild:
+            for one in (session, copy, other, grandchild):
+                assert one.run(look + "opened").value == "[]"
+
+
+def test_working_folders_of_living_copies_stay(box: LocalBox) -> None:
+    with box.session() as session:
+        session.run("import os, sys")
+        with session.fork() as copy:
+            copy.run("sys.stdout.write(os.getcwd())")
+            with session.fork() as other:
+                for one in (copy, other):
+                    assert one.run("os.path.isdir(os.getcwd())").value == "True"
+
+
 HOOKS = {
     "forks before": "os.register_at_fork(before=more)",
     "forks in the parent": "os.register_at_fork(after_in_parent=more)",

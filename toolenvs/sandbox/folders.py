@@ -20,11 +20,19 @@ def own() -> str:
 def clear() -> None:
     """Remove what copies that have ended left."""
     for name in os.listdir("/tmp"):
-        if name.startswith(_PREFIX) and not os.path.exists(f"/proc/{name.removeprefix(_PREFIX)}"):
+        if name.startswith(_PREFIX) and not _lives(name.removeprefix(_PREFIX)):
             try:
                 os.rmdir(f"/tmp/{name}")
             except OSError:
                 _remove(f"/tmp/{name}")
+
+
+def _lives(number: str) -> bool:
+    try:
+        os.getpgid(int(number))  # its /proc shows no other process
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _remove(folder: str) -> None:

@@ -8,12 +8,11 @@ import contextlib
 import ctypes
 import errno
 import fcntl
-import os
 import struct
 from collections.abc import Iterable
 from functools import cache, lru_cache
 
-from toolenvs.sandbox import kernel
+from toolenvs.sandbox import kernel, processes
 from toolenvs.sandbox.syscalls import AUDIT_ARCH, numbers
 
 # Harmless whatever their arguments: memory, own descriptors, time, own identity, waiting, reading by path (which paths
@@ -326,7 +325,7 @@ def _search(segments: list[tuple[int, list[bytes]]]) -> list[bytes]:
 def _unlike_its_copy(thread: int) -> int:
     """The error for a fork of a process with further threads, which the copy would not have; 0 for any other."""
     try:
-        return errno.EBUSY if len(os.listdir(f"/proc/{thread}/task")) > 1 else 0
+        return errno.EBUSY if processes.threads(thread) > 1 else 0
     except OSError:
         return errno.EOPNOTSUPP  # nobody can tell without /proc
 

@@ -3,10 +3,11 @@
 `readable` paths are shown except for what `hidden` names beneath them; `packages` are shown even there.
 """
 
+import contextlib
 import os
 from collections.abc import Iterator, Sequence
 
-from toolenvs.sandbox import kernel
+from toolenvs.sandbox import kernel, processes
 from toolenvs.sandbox.landlock import READ_DIR, READ_FILE, WRITE_FILE
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
@@ -92,6 +93,10 @@ def _show(path: str, hidden: Sequence[str], *, writable_device: bool = False) ->
 
 def _mount_proc() -> None:
     flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
+    with contextlib.suppress(OSError):  # in which cells that cannot be looked into are not hidden: see `around_cell`
+        kernel.mount("proc", "/proc", "proc", flags)
+        processes.look_through(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+        kernel.unmount("/proc")
     for options in ("hidepid=invisible,subset=pid", "hidepid=2"):
         try:
             kernel.mount("proc", "/proc", "proc", flags, options)

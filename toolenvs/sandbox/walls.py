@@ -13,7 +13,7 @@ import signal
 import socket
 from typing import TypedDict
 
-from toolenvs.sandbox import kernel, landlock, seccomp, view
+from toolenvs.sandbox import kernel, landlock, processes, seccomp, view
 
 _WRITABLE_DEVICES_NEED_ABI = landlock.TRUNCATE_SINCE_ABI
 _NAMESPACES = (
@@ -180,6 +180,8 @@ class Walls:
             socket.send_fds(ask, [b"+"], [listener])
             os.close(listener)
             ask.close()
+        if self.private:  # or copies of one session, which are of one user, could write to each other's memory
+            kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
         forkable = ask is not None or plan["subprocesses"]
         self._filters[forkable].install(os.getpid())
 
@@ -233,12 +235,10 @@ def _go_below_a_guardian() -> None:
 def _kill_children() -> int:
     """How many there were."""
     count = 0
-    for name in filter(str.isdigit, os.listdir("/proc")):
+    for pid in processes.numbers():
         with contextlib.suppress(OSError):
-            with open(f"/proc/{name}/stat", "rb") as stat:  # a program names itself, with any bytes
-                parent = int(stat.read().rpartition(b")")[2].split()[1])
-            if parent == os.getpid():
-                os.kill(int(name), signal.SIGKILL)
+            if int(processes.fields(pid)[1]) == os.getpid():
+                os.kill(pid, signal.SIGKILL)
                 count += 1
     return count
 
@@ -272,8 +272,10 @@ def _threads_of(uid: int) -> int:
     count = 0
     for name in os.listdir("/proc"):
         try:
-            if name.isdigit() and os.stat(f"/proc/{name}").st_uid == uid:
-                count += len(os.listdir(f"/proc/{name}/task"))
-        except OSError:
+            if name.isdigit():  # whose folder is root's where the process may not be looked into
+                with open(f"/proc/{name}/status", "rb") as status:
+                    told = dict(line.split(b":", 1) for line in status.read().splitlines() if b":" in line)
+                count += int(told[b"Threads"]) * (int(told[b"Uid"].split()[0]) == uid)
+        except (OSError, KeyError):
             continue
     return count + 128

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from toolenvs.sandbox import kernel, seccomp, wire, worker
+from toolenvs.sandbox import kernel, processes, seccomp, wire, worker
 from toolenvs.sandbox.walls import Plan, Walls
 
 _CONTROL_FD = 3
@@ -288,7 +288,7 @@ class Server:
         self._admitted.pop(family, None)
         if not self._unknown.pop(family, 0):
             return  # each fork that passed is a copy that is known
-        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        for pid in processes.numbers():
             if pid not in self._pids and _session(pid) == family:  # no program can leave its own
                 with contextlib.suppress(OSError):
                     process = os.pidfd_open(pid)  # whoever has that number next is not meant
@@ -336,8 +336,7 @@ def _send_signal(pid: int, number: int) -> None:
 def _session(pid: int) -> int:
     """The session of a process; 0 when it has gone."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:  # a program names itself, with any bytes
-            return int(stat.read().rpartition(b")")[2].split()[3])
+        return int(processes.fields(pid)[3])
     except (OSError, IndexError):
         return 0
 
@@ -345,8 +344,7 @@ def _session(pid: int) -> int:
 def _is_ending(pid: int) -> bool:
     """Whether a process has begun to end, whatever is sent to it now."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:
-            fields = stat.read().rpartition(b")")[2].split()
+        fields = processes.fields(pid)
     except OSError:
         return False  # without /proc nobody knows
     return fields[0] in (b"Z", b"X") or bool(int(fields[6]) & _EXITING)
