@@ -87,3 +87,14 @@ def test_any_name_is_put_and_fetched(served, path: str) -> None:
     ran = served.run(code, files={path: "aGk="}, fetch_files=[path])
     assert ran["run_result"]["stdout"] == f"{[path.removeprefix('d/')]!a}\n"
     assert ran["files"] == {path: "aGk="}
+
+
+def test_a_notebooks_figures_are_among_what_its_cells_display(served) -> None:
+    plot = "import matplotlib.pyplot as plt\n_ = plt.plot([1, 2])\nplt.show()\n5"
+    cells = served.post("/run_jupyter", {"cells": ["1", plot, "open('figure.png', 'w').close()"]}).json()["cells"]
+    assert [[list(shown) for shown in cell["display"]] for cell in cells] == [
+        [["text/plain"]],
+        [["image/png"], ["text/plain"]],
+        [],
+    ]
+    assert base64.b64decode(cells[1]["display"][0]["image/png"]).startswith(b"\x89PNG")

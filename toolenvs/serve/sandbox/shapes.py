@@ -1,5 +1,6 @@
 """Results in the shapes that SandboxFusion's answers have."""
 
+import base64
 import re
 import signal
 from typing import Any
@@ -8,6 +9,7 @@ from toolenvs.sandbox import Result
 from toolenvs.sandbox.remote import describe
 
 _TRACEBACK = "Traceback (most recent call last):"
+_FIGURE = re.compile(r"figure-\d+\.png")
 
 
 def run_code(result: Result, files: dict[str, str], *, outputs: bool = False) -> dict[str, Any]:
@@ -75,7 +77,13 @@ def cell(result: Result) -> dict[str, Any]:
         if start >= 0:
             stderr, traceback = stderr[:start], stderr[start:].rstrip("\n").split("\n")
         errors.append({"ename": name, "evalue": text, "traceback": traceback or [result.error or result.status]})
-    display = [] if result.value is None else [{"text/plain": result.value}]
+    display = [
+        {"image/png": base64.b64encode(content).decode()}
+        for name, content in result.files.items()
+        if _FIGURE.fullmatch(name)
+    ]
+    if result.value is not None:
+        display.append({"text/plain": result.value})
     return {"stdout": result.stdout, "stderr": stderr, "display": display, "error": errors}
 
 
