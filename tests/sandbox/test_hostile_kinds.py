@@ -1,5 +1,6 @@
 """Kinds of hostility beyond the attack programs: system calls one by one, the control channel, files, processes."""
 
+import os
 import platform
 import time
 
@@ -266,6 +267,23 @@ for path in ("/etc/passwd", "/etc/hostname", "/etc/hosts", "/proc/version", "/pr
 print(read)
 """
     assert box.run(program).stdout == "[]\n"
+
+
+def test_host_processes_cannot_be_asked_for(box: LocalBox) -> None:
+    program = f"""
+import os
+told = []
+for pid in ({os.getpid()}, {os.getppid()}, {box.server_pids[0]}):
+    for ask in (os.getpgid, os.getsid, os.sched_getaffinity, os.sched_getparam, os.sched_getscheduler,
+                lambda pid: os.getpriority(os.PRIO_PROCESS, pid)):
+        try:
+            told.append((pid, ask(pid)))
+        except ProcessLookupError:
+            pass
+own = os.getpid()
+print(told, os.getpgid(0) == os.getpgid(own), os.sched_getaffinity(0) == os.sched_getaffinity(own))
+"""
+    assert box.run(program).stdout == "[] True True\n"
 
 
 def test_siblings_can_neither_be_seen_nor_signalled(box: LocalBox) -> None:

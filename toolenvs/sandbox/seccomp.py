@@ -39,6 +39,9 @@ rename renameat renameat2 mkdir mkdirat rmdir unlink unlinkat link linkat symlin
 utime utimes utimensat futimesat truncate creat
 """.split()  # noqa: SIM905
 
+# Each tells of any process whose number it is given. Where there is no process id namespace, only of the own one.
+ABOUT_PROCESSES = "getpgid getsid sched_getaffinity sched_getparam sched_getscheduler get_robust_list".split()  # noqa: SIM905
+
 # Only where a cell may start other programs: its control group bounds and ends them, and no other cell is of its user.
 SUBPROCESSES = "vfork execve setsid setpgid".split()  # noqa: SIM905
 _ARCH_PRCTL = (0x1002, 0x1003)  # ARCH_SET_FS, ARCH_GET_FS
@@ -105,6 +108,11 @@ def _null(index: int) -> list[bytes]:
     """Go on when a pointer argument is NULL, else EPERM."""
     refuse = _one(_RETURN, _fail(errno.EPERM))
     return [_low(index), _one(_JUMP_EQUAL, 0, 1, 0), refuse, _high(index), _one(_JUMP_EQUAL, 0, 1, 0), refuse]
+
+
+def _about_itself(argument: int) -> list[bytes]:
+    """Allow a question about the own process; of others there are none."""
+    return _one_of(argument, (0, _PROCESS), _fail(errno.ESRCH))
 
 
 def _signal_itself(argument: int) -> list[bytes]:
@@ -206,6 +214,8 @@ def template(*, private_files: bool, refuse_writing: bool = False, subprocesses:
     conditions = _conditions()
     if not private_files:  # nor is there a process id namespace: a copy has to end with the fork server by itself
         conditions["prctl"] = [*_die_with_the_parent(), *conditions["prctl"]]
+        conditions |= {name: _about_itself(0) for name in ABOUT_PROCESSES}
+        conditions["getpriority"] = _about_itself(1)
     if refuse_writing:
         conditions |= {"open": _no_writing(1), "openat": _no_writing(2)}
     if subprocesses:
