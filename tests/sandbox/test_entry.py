@@ -29,9 +29,21 @@ def test_every_way_of_reading_finds_what_there_is(code: str, box: LocalBox) -> N
 @pytest.mark.parametrize("size", [10, 70_000, 2_000_000])
 def test_long_input_is_read_whole(size: int, box: LocalBox) -> None:
     assert box.run("import sys\nlen(sys.stdin.read())", stdin="x" * size).value == str(size)
-    if box.tier != "fork":  # where a pipe has to hold it
-        count = "import os\ncount = 0\nwhile data := os.read(0, 65_536): count += len(data)\ncount"
-        assert box.run(count, stdin="x" * size).value == str(size)
+    count = "import os\ncount = 0\nwhile data := os.read(0, 65_536): count += len(data)\ncount"
+    assert box.run(count, stdin="x" * size).value == str(size)
+    with box.session() as session:
+        for _ in range(3):
+            assert session.run(count, stdin="é" * (size // 2)).value == str(size)
+            assert session.run(count).value == "0"
+        session.run("os.close(0)\nfile = open(os.__file__)")
+        assert session.run("len(input())", stdin="x" * size).value == str(size)
+        held = "import errno\nlast = os.dup(1)\nos.close(last)\nlast"
+        assert int(session.run(held).value or 99) < 10  # what came is closed
+        with box.session() as taken:
+            assert taken.run("import os\nos.read(0, 1)", stdin="x" * size).value == "b'x'"
+            changed = "os.ftruncate(0, 99)" if box.tier == "fork" else "1 / 0"
+            assert taken.run(changed, stdin="x" * size).status == "error"
+            taken.fork().close()
 
 
 def test_a_descriptor_that_a_program_closed_or_took_is_its_own_affair(box: LocalBox) -> None:

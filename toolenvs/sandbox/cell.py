@@ -1,5 +1,6 @@
 """The host's side of one cell: its three channels, and one run of a program as a state machine over them."""
 
+import fcntl
 import os
 import select
 import signal
@@ -20,6 +21,7 @@ from toolenvs.sandbox.watch import Watch
 COME_UP_LIMIT_S = 30.0
 COPY_LIMIT_S = 3.0
 _READ_BYTES = 1 << 16
+_PIPE_CHARS = 16_384  # whatever they are, a pipe holds them
 _STATUS: dict[int, Status] = {wire.OK: "ok", wire.ERROR: "error", wire.MEMORY: "memory"}
 
 
@@ -188,10 +190,15 @@ class Exchange:
     `expire` says that it is finished; then `conclude` gives the result. Total on hostile input.
     """
 
-    def __init__(self, cell: Cell, limits: Limits, request: bytes, nonce: int, timeout_s: float) -> None:
+    def __init__(
+        self, cell: Cell, limits: Limits, request: bytes, nonce: int, timeout_s: float, *, enclosed: int = -1
+    ) -> None:
+        """Send the request, with the descriptor `enclosed` unless that is -1."""
         self._started_s = time.monotonic()
         self.cell = cell
         self._unsent = memoryview(request)
+        if enclosed >= 0:
+            self._send_with(enclosed)
         self._send()  # before anything else: the cell reads it while this one goes on
         self._limits = limits
         self._nonce = nonce
@@ -331,6 +338,13 @@ class Exchange:
             error = self._body[1].decode("utf-8", "replace")[: wire.MAX_ERROR_CHARS]
         return _STATUS.get(self._status, "crashed"), truncated, value, error
 
+    def _send_with(self, descriptor: int) -> None:
+        try:
+            sent = socket.send_fds(self.cell.control, [self._unsent[:_READ_BYTES]], [descriptor], socket.MSG_NOSIGNAL)
+        except OSError:
+            return  # it is gone, or does without
+        self._unsent = self._unsent[sent:]
+
     def _send(self) -> None:
         while self._unsent:
             try:
@@ -421,6 +435,25 @@ def request(
     sizes = len(program), len(entry), len(files)
     header = wire.REQUEST.pack(wire.REQUEST_MAGIC, wire.RUN, flags, nonce, number, timeout_s, *sizes)
     return b"".join((header, program, entry, files))
+
+
+def enclosure(stdin: str) -> int:
+    """The descriptor of a file that holds `stdin` and never changes; -1: a pipe of the cell does, or there is none."""
+    if len(stdin) <= _PIPE_CHARS:
+        return -1
+    try:
+        descriptor = os.memfd_create("stdin", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    except OSError:
+        return -1
+    try:
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(stdin.encode())
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK)
+    except OSError:
+        os.close(descriptor)
+        return -1
+    return descriptor
 
 
 def _how(wait_status: int) -> str:

@@ -29,13 +29,15 @@ class Entry:
 
     Args:
         folder: where a file may hold it; None where nothing can be written. There a pipe does while there is room in
-            it, and beyond that only `sys.stdin` tells what there is.
+            it, and beyond that a file that the host encloses.
     """
 
     def __init__(self, folder: str | None) -> None:
         self._folder = folder
         self._empty = _text(io.BufferedReader(Nothing()))
         self._held: tuple[int, int] | None = None
+        self.enclosed: list[int] = []
+        """The descriptor of a file with the data of the run that begins, where the host sent one."""
 
     def begin(self, data: bytes) -> io.TextIOWrapper:
         """The text face of `data`, which is at descriptor 0 until `end`."""
@@ -43,10 +45,16 @@ class Entry:
             if not _usable(self._empty):
                 self._empty = _text(io.BufferedReader(Nothing()))
             return self._empty
+        enclosed, self.enclosed = self.enclosed, []
         try:
             if not _is_free():
+                for descriptor in enclosed:
+                    os.close(descriptor)
                 return _text(io.BytesIO(data))
-            source = _piped(data) if self._folder is None else _stored(data, self._folder)
+            if enclosed:
+                (source,) = enclosed
+            else:
+                source = _piped(data) if self._folder is None else _stored(data, self._folder)
             _put(source)
             self._held = _mark()
             return _text(io.BufferedReader(io.FileIO(0, closefd=False)))

@@ -16,7 +16,7 @@ from typing import Any
 from toolenvs.errors import ConfigError, ForkError, IsolationError, SandboxError
 from toolenvs.sandbox import base, cgroups, inputs, limits
 from toolenvs.sandbox.afterwards import Afterwards
-from toolenvs.sandbox.cell import COPY_LIMIT_S, Cell, Exchange, request
+from toolenvs.sandbox.cell import COPY_LIMIT_S, Cell, Exchange, enclosure, request
 from toolenvs.sandbox.pool import Pool
 from toolenvs.sandbox.result import Result
 from toolenvs.sandbox.turnstile import Turnstile, caller
@@ -203,7 +203,12 @@ class LocalBox(base.Box):
         nonce = _nonce()
         reseed = seed if cell.fresh and seed != self.seed else None  # with the box's it stands ready
         message = request(code, stdin, block, nonce=nonce, timeout_s=limit_s, seed=reseed, final=final)
-        return Exchange(cell, self.limits, message, nonce, limit_s)
+        enclosed = enclosure(stdin) if self.tier == "fork" else -1  # elsewhere the cell keeps it in a file
+        try:
+            return Exchange(cell, self.limits, message, nonce, limit_s, enclosed=enclosed)
+        finally:
+            if enclosed >= 0:
+                os.close(enclosed)
 
 
 class LocalSession(base.Session):

@@ -304,6 +304,8 @@ class Worker:
                 return
         if flags & wire.SEED:
             self._reseed(seed)
+        if self._descriptors:
+            self._entry.enclosed, self._descriptors = self._descriptors, []
         self._answer(nonce, *self._run(code, stdin, timeout_s, bool(flags & wire.FINAL)))
 
     def _reseed(self, seed: int) -> None:
