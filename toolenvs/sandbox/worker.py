@@ -322,6 +322,7 @@ class Worker:
             try:
                 self._waiting.poll()  # who waits in the next call is also woken when the host has read an answer
             except BaseException:  # of a handler that a program left, for an alarm perhaps: it was meant for that one
+                self._listen(self._control)  # or it broke what is waited with
                 continue
             size, extra, _, _ = self._control.recvmsg_into((self._buffer,), _DESCRIPTORS_BYTES)
             if not size:
