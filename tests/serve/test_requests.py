@@ -196,3 +196,11 @@ def test_any_json_gets_an_answer(served, body: dict[str, object]) -> None:
     response = httpx.post(served.url + "/run_code", content=content, headers=headers, timeout=60, trust_env=False)
     assert response.status_code in (200, 422), response.text
     assert response.json()
+
+
+def test_a_program_that_no_interpreter_can_be_given_is_told_why_it_failed(served) -> None:
+    body = json.dumps({"code": "print('\ud800')", "language": "python"})
+    headers = {"Content-Type": "application/json"}
+    answer = httpx.post(served.url + "/run_code", content=body, headers=headers, timeout=60, trust_env=False).json()
+    assert (answer["status"], answer["run_result"]["return_code"]) == ("Failed", 1)
+    assert "the program holds a lone surrogate" in answer["run_result"]["stderr"]

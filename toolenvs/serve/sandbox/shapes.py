@@ -91,6 +91,8 @@ def _stderr(result: Result) -> str:
     """Without the traceback of an exit that was asked for, of which `python program.py` shows the message at most."""
     error = result.error or ""
     start = result.stderr.rfind(_TRACEBACK)
+    if result.status == "error" and not result.stderr and not error.startswith("SystemExit"):
+        return f"{error}\n"  # of a program that cannot even be sent to an interpreter
     if result.status != "error" or not error.startswith("SystemExit") or start < 0:
         return result.stderr
     message = error.removeprefix("SystemExit").removeprefix(": ")
