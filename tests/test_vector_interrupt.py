@@ -14,11 +14,12 @@ from toolenvs.vector import ToolVectorEnv
 pytestmark = pytest.mark.usefixtures("heeded_interrupts")
 
 _COUNT = 3
+_PR_SET_NAME = 15
 _NAME = f"ti{os.getpid()}"
 """By which the programs are found among all processes; they cannot be found otherwise from outside their cells."""
 _PROGRAM = f"""<code>
-with open("/proc/self/comm", "w") as comm:
-    comm.write("{_NAME}")
+import ctypes
+ctypes.CDLL(None).prctl({_PR_SET_NAME}, b"{_NAME}", 0, 0, 0)
 while True:
     pass
 </code>"""
