@@ -70,7 +70,7 @@ solver, blocking, called = Constant(), Blocking(), Whole()
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("COLUMNS", "1000")  # no message is broken, whatever path it holds
     monkeypatch.setattr(sys, "path", list(sys.path))
 
     def invoke(*arguments: object, typed: str | None = None) -> Result:

@@ -53,7 +53,7 @@ def test_what_cannot_be_built_is_told_in_one_line(
 
 def test_the_list_says_what_is_there(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("COLUMNS", "1000")  # no message is broken, whatever path it holds
     place = tmp_path / "toolenvs" / "sites"
     run("build", place / "git-doc.site", "--folder", folder, "--url", "https://site.test/")
     (place / "python3-doc.site").write_text("damaged")
@@ -66,7 +66,7 @@ def test_the_list_says_what_is_there(tmp_path: Path, folder: Path, monkeypatch: 
 
 def test_questions_about_a_site_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("COLUMNS", "1000")  # no message is broken, whatever path it holds
     small.record("git-doc")
     done = run("questions", "git-doc")
     assert done.exit_code == 0, done.output
