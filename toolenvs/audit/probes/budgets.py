@@ -23,6 +23,8 @@ _HIDDEN = 4
 _LONG_CHARS = 40_000
 _CPU_S = 1.0
 """CPU time that a turn of that many characters may cost; reading one takes some hundredths."""
+_TRIES = 2
+"""Other threads of the process count in its CPU time: a turn that cost too much once may not have."""
 
 
 def probe(subject: Subject, other: Other) -> Iterator[Finding]:
@@ -95,10 +97,13 @@ def _hostile(subject: Subject, task: Task) -> Iterator[Finding]:
     pairs = [opening + closing for opening, closing in pairwise(marks)]
     for piece in dict.fromkeys([*marks, *pairs, "\x00", "é", "("]):
         turn = piece * (_LONG_CHARS // len(piece))
-        started_s = time.process_time()
-        played = subject.play(task, [turn], on=changed, exact=True)
-        spent_s = time.process_time() - started_s
-        if spent_s > _CPU_S:
+        for _ in range(_TRIES):
+            started_s = time.process_time()
+            played = subject.play(task, [turn], on=changed, exact=True)
+            spent_s = time.process_time() - started_s
+            if spent_s <= _CPU_S:
+                break
+        else:
             what = f"A turn of {len(turn)} characters cost {spent_s:.1f} s of CPU time."
             yield fault("budgets.slow", what, task=0, action=turn, got=played.told)
             return  # the others may cost as much
