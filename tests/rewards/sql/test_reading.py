@@ -64,11 +64,11 @@ def test_keys_are_put_behind_the_columns() -> None:
     sql = "WITH w AS (SELECT * FROM t) SELECT a FROM w WHERE b > 0 ORDER BY b DESC, length(a) LIMIT 2"
     keyed = with_keys(sql)
     assert keyed is not None
-    assert keyed[1] == 2
-    assert base.execute(keyed[0]).fetchall() == [("x", 2, 1), ("z", 2, 1)]
+    assert keyed[1] == 3
+    assert base.execute(keyed[0]).fetchall() == [("x", 2, 1, 1), ("z", 2, 1, 1)]
     longer = with_keys(sql, unlimited=True)
     assert longer is not None
-    assert base.execute(longer[0]).fetchall() == [("x", 2, 1), ("z", 2, 1), ("y", 1, 1)]
+    assert base.execute(longer[0]).fetchall() == [("x", 2, 1, 1), ("z", 2, 1, 1), ("y", 1, 1, 2)]
     base.close()
 
 
@@ -85,17 +85,47 @@ def test_what_stands_together_stays_together(condition: str) -> None:
     base.execute("INSERT INTO t VALUES ('x', 2)")
     keyed = with_keys(f"SELECT(a)FROM t WHERE {condition} ORDER BY b>=1, b LIMIT 1", unlimited=True)
     assert keyed is not None
-    assert base.execute(keyed[0]).fetchall() == [("x", 1, 2)]
+    assert base.execute(keyed[0]).fetchall() == [("x", 1, 2, 1)]
     base.close()
+
+
+@pytest.mark.parametrize(
+    ("columns", "terms", "keys"),
+    [
+        ("a", "1", "a"),
+        ("a, b", "2 DESC, a", "b DESC, a"),
+        ("a AS b, b AS a", "a", "b"),
+        ("a b, b a", "b COLLATE NOCASE, 2", "a COLLATE NOCASE, b"),
+        ("b + 1 'n', a", "[N]", "b + 1"),
+        ("(b) n", "\"n\", a || ','", "(b), a || ','"),
+        ("CASE b WHEN 1 THEN 2 END, a IS NOT NULL", "2, 1", "a IS NOT NULL, CASE b WHEN 1 THEN 2 END"),
+        ("b, a COLLATE RTRIM", "2", "a COLLATE RTRIM"),
+        ("DISTINCT a IS DISTINCT FROM b x", "x", "a IS DISTINCT FROM b"),
+        ("b n", "n + t.n + n(n)", "n + t.n + n(n)"),
+        ("a, *", "1, b NULLS LAST", "a, b NULLS LAST"),
+    ],
+)  # fmt: skip
+def test_terms_are_keys_as_the_engine_reads_them(columns: str, terms: str, keys: str) -> None:
+    keyed = with_keys(f"SELECT {columns} FROM t ORDER BY {terms} LIMIT 2")
+    assert keyed is not None
+    assert keyed[1] == keys.count(",") + (2 if "','" not in keys else 1)
+    told = keyed[0].removeprefix(f"SELECT {columns}").partition(" FROM t ORDER BY")[0]
+    assert told.endswith(f"dense_rank() OVER (ORDER BY {keys}) AS toolenvs_key_tied")
+
+
+def test_new_names_inside_terms() -> None:
+    keyed = with_keys("SELECT b * 2 n FROM t ORDER BY n % 3, n(n), t.n, 'n'", named=True)
+    assert keyed is not None
+    assert "OVER (ORDER BY (b * 2) % 3, n((b * 2)), t.n, 'n')" in keyed[0]
 
 
 @pytest.mark.parametrize(
     "sql",
     [
         "SELECT a FROM t",
-        "SELECT DISTINCT a FROM t ORDER BY b",
         "SELECT a FROM t UNION SELECT b FROM t ORDER BY 1",
-        "SELECT a FROM t ORDER BY 1",
+        "SELECT *, b FROM t ORDER BY 2",
+        "SELECT a FROM t ORDER BY 2",
         "SELECT 1 ORDER BY 1",
         "VALUES (1), (2)",
     ],

@@ -1,12 +1,13 @@
 """Whether a gold query can be judged by: it runs, it finds something, and its answer depends on the data."""
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
+from typing import Any
 
-from toolenvs.rewards.sql.careful import compare, ties
-from toolenvs.rewards.sql.cells import plain
-from toolenvs.rewards.sql.outcome import Outcome
-from toolenvs.rewards.sql.reading import ordering_columns, outline, with_keys
+from toolenvs.rewards.sql.careful import compare
+from toolenvs.rewards.sql.outcome import Outcome, Row
+from toolenvs.rewards.sql.reading import ordering_columns, outline, with_keys, wrapped
 
 Run = Callable[[str], Outcome]
 """Runs one query on one database."""
@@ -53,27 +54,18 @@ def luck(sql: str, gold: Outcome, run: Run) -> str | None:
         if told and (len(whole.rows) == len(gold.rows) or len(set(whole.rows)) == 1):
             return None
         return "its gold query has a LIMIT and no order"
-    keyed = with_keys(sql, unlimited=True)
-    if keyed is not None:
-        longer, keys = run(keyed[0]), [place + len(gold.columns) for place in range(keyed[1])]
-    else:
-        longer = run(read.sql(0, read.limit))
-        found = ordering_columns(sql, longer)
-        if found is None:
-            return None  # what it orders by cannot be seen
-        keys = found
+    found = _keyed(sql, gold, run, unlimited=True)
     first = _skipped(read.tokens[read.limit :])
-    if longer.status != "ok" or first is None:
-        return None
-    labels = [tuple(plain(row[key]) for key in keys) for row in longer.rows]
+    if found is None or first is None:
+        return None  # what it orders by cannot be seen, or where it begins
+    rows, labels = found
+    keys = [row[len(gold.columns)] for row in rows]
     cuts = [at for at in (first, first + len(gold.rows)) if 0 < at < len(labels)]
-    if any(labels[at - 1] == labels[at] and not _alike(longer, labels, at, len(gold.columns)) for at in cuts):
+    if any(labels[at - 1] == labels[at] and not _alike(rows, labels, at, len(gold.columns)) for at in cuts):
         return "its gold query cuts its rows between two that tie"
-    if cuts and any(label[0] is None for label in labels[: first + len(gold.rows)]):
+    if cuts and any(key is None for key in keys[: first + len(gold.rows)]):
         return "its gold query sorts NULL among the first rows"
-    if any(
-        _numeral(a[0]) and _numeral(b[0]) and (float(a[0]) < float(b[0])) != (a[0] < b[0]) for a, b in pairwise(labels)
-    ):
+    if any(_numeral(a) and _numeral(b) and (float(a) < float(b)) != (a < b) for a, b in pairwise(keys)):
         return "its gold query sorts numbers that are stored as text"
     return None
 
@@ -88,9 +80,9 @@ def _skipped(clause: Sequence[str]) -> int | None:
     return None
 
 
-def _alike(longer: Outcome, labels: Sequence[Hashable], at: int, width: int) -> bool:
+def _alike(rows: Sequence[Row], labels: Sequence[Hashable], at: int, width: int) -> bool:
     """Whether those that tie with a row have the same cells, so that it does not matter which of them are kept."""
-    return len({row[:width] for row, label in zip(longer.rows, labels, strict=True) if label == labels[at]}) == 1
+    return len({row[:width] for row, label in zip(rows, labels, strict=True) if label == labels[at]}) == 1
 
 
 def _numeral(cell: object) -> bool:
@@ -111,13 +103,44 @@ def order_of(sql: str, gold: Outcome, run: Run) -> list[Hashable] | None:
     """
     if not outline(sql).ordered:
         return None
-    places = ordering_columns(sql, gold)
-    if places is not None:
-        return ties(gold, places)
-    keyed = with_keys(sql)
-    if keyed is not None:
-        outcome = run(keyed[0])
-        width = len(gold.columns)
-        if outcome.status == "ok" and [row[:width] for row in outcome.rows] == list(gold.rows):
-            return ties(outcome, range(width, width + keyed[1]))
+    found = _keyed(sql, gold, run)
+    if found is not None and len(found[0]) == len(gold.rows):
+        return list(found[1])
     return list(range(len(gold.rows)))
+
+
+def _keyed(
+    sql: str, gold: Outcome, run: Run, *, unlimited: bool = False
+) -> tuple[Sequence[Row], Sequence[Hashable]] | None:
+    """The rows with what they are ordered by behind the gold's columns, and a label for each, the same where they tie.
+
+    None where that cannot be found out.
+    """
+    width = len(gold.columns)
+    places = ordering_columns(sql, gold)
+    tries = [with_keys(sql, unlimited=unlimited), with_keys(sql, unlimited=unlimited, named=True)]
+    tries += [wrapped(sql, width, places, unlimited=unlimited)] if places else []
+    for keyed in tries:
+        if keyed is not None:
+            outcome = run(keyed[0])
+            if outcome.status == "ok" and _one_key_each(sql, outcome, width):
+                return outcome.rows, _labels([row[width:] for row in outcome.rows])
+    return None
+
+
+def _one_key_each(sql: str, outcome: Outcome, width: int) -> bool:
+    """Whether the keys of a DISTINCT left its rows what they were."""
+    return not outline(sql).distinct or len({row[:width] for row in outcome.rows}) == len(outcome.rows)
+
+
+def _labels(keys: Sequence[Row]) -> list[Hashable]:
+    """A label for each row by its keys, whose last says what ties; so do numbers that only rounding tells apart."""
+    labels: list[Hashable] = []
+    for at, key in enumerate(keys):
+        ties = at > 0 and (key[-1] == keys[at - 1][-1] or all(map(_rounding, key[:-1], keys[at - 1][:-1])))
+        labels.append(labels[-1] if ties else at)
+    return labels
+
+
+def _rounding(a: Any, b: Any) -> bool:
+    return a == b or (isinstance(a, float) and isinstance(b, float) and math.isclose(a, b, rel_tol=1e-12))
