@@ -67,6 +67,58 @@ def test_rows_lie_on_the_boundaries(shop: Path, copy: Path) -> None:
     assert lamps[1] > lamps[0]
 
 
+def test_some_values_do_not_come(tmp_path: Path) -> None:
+    """The largest is another then, and so is how many there are; without that, golds that ask for them were refused."""
+    path = tmp_path / "few.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as base:
+        base.execute(
+            "CREATE TABLE few (kind TEXT COLLATE NOCASE, size INTEGER, flag INTEGER, tag TEXT, UNIQUE (tag, size))"
+        )
+        rows = [("aAbBcC"[n % 6], n % 9, n % 2, "xyz"[n // 9 % 3]) for n in range(90)]
+        base.executemany("INSERT OR IGNORE INTO few VALUES (?, ?, ?, ?)", rows)
+        base.commit()
+    told = "SELECT min(size), max(size), count(DISTINCT kind COLLATE BINARY), count(DISTINCT flag), max(tag) FROM few"
+    found = []
+    for number in range(4):
+        write_copy(path, tmp_path / "copy.sqlite", number=number)
+        found += ask(tmp_path / "copy.sqlite", told)
+    assert found[0] == (3, 8, 4, 2, "z")
+    assert found[2] == (0, 5, 4, 1, "y")
+
+
+def test_days_are_put_where_days_are(tmp_path: Path) -> None:
+    path = tmp_path / "days.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as base:
+        base.execute("CREATE TABLE days (day TEXT, moment TEXT)")
+        days = [f"20{n % 5 + 18}-0{n % 9 + 1}-1{n % 10}" for n in range(200)]
+        base.executemany("INSERT INTO days VALUES (?, ?)", [(day, f"{day} 07:30:00") for day in days])
+        base.commit()
+    plants = [Boundary("day", "2022%", pattern=True), Boundary("day", "2021-02"), Boundary("moment", "2020-03-01")]
+    plants += [Boundary("day", "%-01-%", pattern=True), Boundary("day", "0001"), Boundary("day", "2021-02-30")]
+    write_copy(path, tmp_path / "copy.sqlite", number=1, plants=plants)
+    put = ask(tmp_path / "copy.sqlite", "SELECT DISTINCT day FROM days WHERE substr(day, 6, 2) IN ('12', '01', '02')")
+    assert {"2021-12-31", "2022-01-01", "2022-12-31", "2023-01-01", "2021-02-01", "2021-02-28"} <= {d for (d,) in put}
+    assert ask(tmp_path / "copy.sqlite", "SELECT count(*) FROM days WHERE date(day) IS NOT day") == [(0,)]
+    for day in ("2020-02-29", "2020-03-01", "2020-03-02"):
+        assert ask(tmp_path / "copy.sqlite", f"SELECT count(*) FROM days WHERE moment = '{day} 07:30:00'")[0][0] > 5
+
+
+def test_flags_stay_flags_and_nothing_turns_negative(tmp_path: Path) -> None:
+    path = tmp_path / "flags.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as base:
+        base.execute("CREATE TABLE flags (flag INTEGER, goals INTEGER, share REAL, below INTEGER)")
+        base.executemany(
+            "INSERT INTO flags VALUES (?, ?, ?, ?)", [(n % 2, n % 4, n % 5 / 4, n % 7 - 3) for n in range(100)]
+        )
+        base.commit()
+    plants = [Boundary(column, value) for column in ("flag", "goals", "share", "below") for value in (0, 1)]
+    for number in range(4):
+        write_copy(path, tmp_path / "copy.sqlite", number=number, plants=plants)
+        wrong = "SELECT count(*) FROM flags WHERE flag NOT IN (0, 1) OR goals < 0 OR share < 0"
+        assert ask(tmp_path / "copy.sqlite", wrong) == [(0,)]
+        assert ask(tmp_path / "copy.sqlite", "SELECT count(*) FROM flags WHERE below = -1")[0][0] > 5
+
+
 def test_groups_have_as_many_rows_as_golds_count(shop: Path, tmp_path: Path) -> None:
     for number in (1, 3):
         write_copy(shop, tmp_path / "copy.sqlite", number=number, plants=PLANTS)

@@ -180,6 +180,21 @@ def test_golds_that_cannot_be_judged_by(suite: Suite, sql: str, reason: str) -> 
     assert re.search(reason, str(found)), found
 
 
+@pytest.mark.parametrize(
+    "gold",
+    [
+        "SELECT DISTINCT kind FROM purchase",
+        "SELECT count(DISTINCT kind) FROM purchase",
+        "SELECT max(people) - min(people) FROM city, customer",
+        "SELECT max(born) FROM customer",
+        "SELECT min(day) FROM purchase",
+        "SELECT kind FROM likes GROUP BY kind",
+    ],
+)
+def test_golds_over_the_values_that_there_are(suite: Suite, gold: str) -> None:
+    assert suite.check(gold) is None
+
+
 def test_an_aggregate_has_one_row_whatever_its_limit(suite: Suite) -> None:
     assert suite.check("SELECT count(*) FROM city LIMIT 1") is None
 

@@ -14,6 +14,11 @@ _WORDS = frozenset(
 )
 
 
+_NO_VALUE = frozenset({"count", "instr", "julianday", "unixepoch", "in", "exists"})
+"""Calls that no value of a column can be told for."""
+_MAX_LENGTH = 200
+
+
 class Boundary(NamedTuple):
     """One comparison of a column with a constant."""
 
@@ -27,7 +32,10 @@ class Boundary(NamedTuple):
 
 
 def boundaries(sql: str) -> tuple[Boundary, ...]:
-    """The comparisons of a column with a constant, on either side of the operator, and those of count() in HAVING."""
+    """The comparisons of a column with a constant, on either side of the operator, and those of count() in HAVING.
+
+    What is compared may be a term of one column as well: a call, or an operation with a number.
+    """
     tokens = _joined([token for token in lex(sql) if token.strip() and not token.startswith(("--", "/*"))])
     return tuple(dict.fromkeys([*_found(tokens), *_counted(tokens)]))
 
@@ -50,17 +58,55 @@ def _found(tokens: Sequence[str]) -> Iterator[Boundary]:
     words = [token.lower() for token in tokens]
     for at, word in enumerate(words):
         if word in _OPERATORS:
-            for name_at, value_at, beyond in ((at - 1, at + 1, at + 2), (at + 1, at - 1, at + 2)):
-                name, value = _name(tokens, name_at), _value(tokens, value_at)
-                called = words[beyond : beyond + 1] == ["("] and name_at > at
-                if name and value is not None and not called:
-                    yield Boundary(name, value)
+            if (value := _value(tokens, at + 1)) is not None:
+                yield from _met(tokens, words, at - 1, value)
+            name, value = _name(tokens, at + 1), _value(tokens, at - 1)
+            if name and value is not None and words[at + 2 : at + 3] != ["("]:
+                yield Boundary(name, value)
         elif word in ("between", "in", "like"):
-            name = _name(tokens, at - 1 - (words[at - 1 : at] == ["not"]))
+            left = at - 1 - (words[at - 1 : at] == ["not"])
+            name = _name(tokens, left)
             if name and word == "like" and isinstance(value := _value(tokens, at + 1), str):
                 yield Boundary(name, value, pattern=True)
-            elif name and word != "like":
-                yield from (Boundary(name, value) for value in _listed(tokens, at, word))
+            elif word != "like":
+                for value in _listed(tokens, at, word):
+                    yield from _met(tokens, words, left, value)
+
+
+def _met(tokens: Sequence[str], words: Sequence[str], end: int, value: int | float | str) -> Iterator[Boundary]:
+    """What a column must be so that what ends at a place meets a value: the column, or a term of it."""
+    if end < 0:
+        return
+    if name := _name(tokens, end):
+        yield Boundary(name, value)
+    elif tokens[end] == ")":
+        yield from _met_by_call(tokens, words, end, value)
+    elif end > 1 and tokens[end - 1] in "+-*/" and not isinstance(value, str):
+        by = _value(tokens, end)
+        if isinstance(by, int | float) and by:
+            undone = {"+": value - by, "-": value + by, "*": value / by, "/": value * by}[tokens[end - 1]]
+            yield from _met(tokens, words, end - 2, int(undone) if undone == int(undone) else undone)
+
+
+def _met_by_call(tokens: Sequence[str], words: Sequence[str], end: int, value: int | float | str) -> Iterator[Boundary]:
+    depth, begin = 0, end
+    while begin >= 0 and (depth := depth + (tokens[begin] == ")") - (tokens[begin] == "(")):
+        begin -= 1
+    inside = range(max(begin, 0), end)
+    called = {words[at - 1] for at in inside if tokens[at] == "("}
+    if called & _NO_VALUE or {"select", "case", "over"} & set(words[inside.start : end]):
+        return
+    name = next((name for at in inside if words[at + 1] != "(" and (name := _name(tokens, at))), "")
+    if not name:
+        return
+    if "length" in called and isinstance(value, int):
+        yield from (Boundary(name, "q" * size) for size in (value - 1, value, value + 1) if 0 < size <= _MAX_LENGTH)
+    elif {"lower", "upper"} & called and isinstance(value, str):
+        yield from (Boundary(name, text) for text in dict.fromkeys((value.lower(), value.upper())))
+    elif "strftime" in called:
+        yield Boundary(name, str(value))
+    elif "length" not in called:
+        yield Boundary(name, value)
 
 
 def _counted(tokens: Sequence[str]) -> Iterator[Boundary]:

@@ -3,19 +3,24 @@
 A wrong query often agrees with the gold on the one state of the data that it was written against. In a copy some rows
 are missing, the values of each column are dealt out anew among its rows, and some rows lie exactly on the values that
 the gold queries compare with; in every other one, some rows are referred to by exactly as many others as the golds
-count. What a schema declares still holds: keys are unique, references lead somewhere, checks
-are met. So does what it does not declare and data obey: a column without NULL gets none, and a text that tells rows
-apart goes on telling them apart. Two queries that are equivalent by the schema stay equal on every copy.
+count, and in the rest of them the smallest or the largest values of each column do not come. What a schema declares
+still holds: keys are unique, references lead somewhere, checks are met. So does what it does not declare and data
+obey: a column without NULL gets none, one of days only days, one without negative numbers none, one of 0 and 1 nothing
+else, and a text that tells rows apart goes on telling them apart. Two queries that are equivalent by the schema stay
+equal on every copy.
 
 Not covered: what holds between columns without a declaration (a total that is the sum of its lines) is broken; for
 such a database ask for no copies.
 """
 
 import contextlib
+import math
 import os
+import re
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -32,6 +37,8 @@ _CROWDED = 2
 """At most one reference in so many is led elsewhere for the sake of a count."""
 _COUNTS = (1, 2, 3, 4, 5, 6)
 """How many rows refer to one, beside what golds count."""
+_GONE = 3
+"""Of the different values of a column, one in so many does not come at all."""
 MAX_ROWS = 20_000
 """Of a table in a copy; a large table loses more rows."""
 
@@ -95,17 +102,26 @@ def _change(copy: sqlite3.Connection, number: int, seed: int, plants: Sequence[B
     distinct = {table.name: _distinct(copy, table) for table in tables}
     share = _DELETED[number % len(_DELETED)]
     whole = [table for table in tables if table.rowids]
+    planted = [
+        (table, column, _planted(copy, table, column, plants, unique=column in distinct[table.name]))
+        for table in whole
+        for column in table.columns
+        if column not in table.keys and all(column != reference[0] for reference in table.references)
+    ]
     for table in whole:
         _delete(copy, table, share, Draws("copies", seed, number, "rows", table.name))
     for table in whole:
         for column in table.columns:
             if column not in table.keys:
                 _deal(copy, table, column, Draws("copies", seed, number, "deal", table.name, column))
-    for table in whole:
-        for column in table.columns:
-            if column not in table.keys and all(column != reference[0] for reference in table.references):
-                values = _planted(copy, table, column, plants, unique=column in distinct[table.name])
-                _plant(copy, table, column, values, Draws("copies", seed, number, "plant", table.name, column))
+    if number % 2 == 0:
+        for table in whole:
+            for column in table.columns:
+                if column not in distinct[table.name] and all(column != reference[0] for reference in table.references):
+                    draws = Draws("copies", seed, number, "thin", table.name, column)
+                    _thin(copy, table, column, largest=number % 4 == 2, draws=draws)
+    for table, column, values in planted:
+        _plant(copy, table, column, values, Draws("copies", seed, number, "plant", table.name, column))
     for table in tables:
         for column, other, parent in table.references:
             draws = Draws("copies", seed, number, "refer", table.name, column)
@@ -115,6 +131,25 @@ def _change(copy: sqlite3.Connection, number: int, seed: int, plants: Sequence[B
             turned = number % 4 // 2 * len(_COUNTS) // 2  # a table with few rows takes the first counts only
             small = (*_COUNTS[turned:], *_COUNTS[:turned])
             _gather(copy, table, plants, small, Draws("copies", seed, number, "gather", table.name))
+
+
+def _thin(copy: sqlite3.Connection, table: _Table, column: str, *, largest: bool, draws: Draws) -> None:
+    """Take the smallest or the largest values of a column out of it: what is the most of all, and which there are, is
+    another answer then."""
+    name, at = quoted(table.name), quoted(column)
+    values = f"SELECT DISTINCT {at} COLLATE BINARY AS value FROM {name} WHERE {at} IS NOT NULL"
+    (count,) = copy.execute(f"SELECT count(*) FROM ({values})").fetchone()
+    if count < 2 or (count == 2 and not largest):  # of two values, once is enough
+        return
+    gone = f"SELECT value FROM ({values}) ORDER BY value {'DESC' if largest else ''} LIMIT {max(count // _GONE, 1)}"
+    ids = f"SELECT rowid FROM {name} WHERE {at} IS NOT NULL AND {at} COLLATE BINARY {{}} ({gone}) ORDER BY rowid"
+    out, others = ([row for (row,) in copy.execute(ids.format(how)).fetchall()] for how in ("IN", "NOT IN"))
+    if column in table.keys:
+        copy.executemany(f"DELETE FROM {name} WHERE rowid = ?", [(row,) for row in out])
+        return
+    value = f"(SELECT {at} FROM {name} WHERE rowid = ?)"
+    pairs = [(draws.choice(others), row) for row in out]
+    copy.executemany(f"UPDATE OR IGNORE {name} SET {at} = {value} WHERE rowid = ?", pairs)
 
 
 def _gather(
@@ -217,12 +252,12 @@ def _primary(copy: sqlite3.Connection, table: str) -> str:
 
 
 def _distinct(copy: sqlite3.Connection, table: _Table) -> set[str]:
-    """Columns in which no two rows are alike."""
+    """Columns in which no two rows are alike, NULLs aside."""
+    told = "SELECT count(DISTINCT {0}) = count({0}) FROM {1}"
     return {
         column
         for column in table.columns
-        if copy.execute(f"SELECT count(DISTINCT {quoted(column)}) FROM {quoted(table.name)}").fetchone()[0]
-        == table.rows
+        if copy.execute(told.format(quoted(column), quoted(table.name))).fetchone()[0]
     }
 
 
@@ -273,10 +308,59 @@ def _planted(
         for (kind,) in copy.execute(f"SELECT DISTINCT typeof({quoted(column)}) FROM {quoted(table.name)}").fetchall()
     }
     found: dict[int | float | str, None] = {}
-    for plant in plants:
-        if plant.column == column.casefold() and not plant.counted:
-            found |= dict.fromkeys(_around(plant, kinds, unique))
-    return list(found)
+    meant = [plant for plant in plants if plant.column == column.casefold() and not plant.counted]
+    dated = bool(meant) and kinds <= {"text", "null"} and _holds_dates(copy, table, column)
+    for plant in meant:
+        around = _days(str(plant.value)) if dated and not unique else _around(plant, kinds, unique)
+        found |= dict.fromkeys(around)
+    least, most = _span(copy, table, column) if found else (0, 0)
+    return [value for value in found if isinstance(value, str) or least <= value <= most]
+
+
+def _span(copy: sqlite3.Connection, table: _Table, column: str) -> tuple[float, float]:
+    """What numbers a column may get: where none is negative, none will be, and where all are 0 or 1, all will."""
+    at = quoted(column)
+    found = copy.execute(
+        f"SELECT min({at}), max({at}) FROM {quoted(table.name)} WHERE typeof({at}) IN ('integer', 'real')"
+    ).fetchone()
+    least, most = (found[0] or 0, found[1] or 0)
+    return (0 if least >= 0 else -math.inf), (
+        1 if (least, most) == (0, 1) and not isinstance(most, float) else math.inf
+    )
+
+
+_DAY = "____-__-__"
+_DATE = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?(?:%|[ T].*)?")
+
+
+def _holds_dates(copy: sqlite3.Connection, table: _Table, column: str) -> bool:
+    """Whether every text of a column begins with a day: nothing else is put there, which functions of dates do not
+    know."""
+    name, at = quoted(table.name), quoted(column)
+    digits = _DAY.replace("_", "[0-9]")
+    told = f"SELECT count({at}), total({at} GLOB '{digits}*') FROM {name}"
+    texts, days = copy.execute(told).fetchone()
+    return texts > 0 and texts == days
+
+
+def _days(text: str) -> list[int | float | str]:
+    """The days at the ends of a year, a month or a day, and those before and behind."""
+    found = _DATE.fullmatch(text)
+    if found is None:
+        return []
+    year, month, day = (int(part) if part else None for part in found.groups())
+    try:
+        first = date(year or 0, month or 1, day or 1)
+        if day:
+            last = first
+        elif month:
+            last = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+        else:
+            last = first.replace(month=12, day=31)
+        ends = dict.fromkeys((first, last, first - timedelta(days=1), last + timedelta(days=1)))
+        return [end.isoformat() for end in ends]
+    except (ValueError, OverflowError):  # no such day, or none before it
+        return []
 
 
 def _around(plant: Boundary, kinds: set[str], unique: bool) -> list[int | float | str]:
@@ -285,7 +369,8 @@ def _around(plant: Boundary, kinds: set[str], unique: bool) -> list[int | float 
         if unique or "text" not in kinds:
             return []
         core = str(value).replace("%", "").replace("_", "q")
-        return [core, f"{core}x", f"x{core}"]
+        shorter = [core[:-1], core[1:]] if len(core) > 2 else []
+        return [core, f"{core}x", f"x{core}", *shorter]
     if isinstance(value, str):
         return [] if unique or "text" not in kinds else [value]
     if "real" in kinds:
@@ -303,8 +388,11 @@ def _plant(
         return
     ids = shuffled(_ids(copy, table), draws)
     chosen = ids[: max(len(ids) // _PLANTED, min(len(values), len(ids)))]
+    put = "?"
+    if all(isinstance(value, str) and _DATE.fullmatch(value) for value in values) and _holds_dates(copy, table, column):
+        put = f"? || substr({quoted(column)}, {len(_DAY) + 1})"  # the time of the day stays
     copy.executemany(
-        f"UPDATE OR IGNORE {quoted(table.name)} SET {quoted(column)} = ? WHERE rowid = ?",
+        f"UPDATE OR IGNORE {quoted(table.name)} SET {quoted(column)} = {put} WHERE rowid = ?",
         [(values[place % len(values)], row) for place, row in enumerate(chosen)],
     )
 

@@ -280,7 +280,7 @@ def _first_wrong(
     return None
 
 
-_VERSION = 2
+_VERSION = 3
 """Of how copies are made; a kept copy of another is not used."""
 
 
