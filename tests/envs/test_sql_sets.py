@@ -210,6 +210,29 @@ def test_spider_has_two_files_for_training_and_databases_of_its_own_for_the_test
         assert last(env, 0, answer(f"{OLD} DESC"))[0] == 0
 
 
+def test_databases_that_lie_flat_are_no_states_of_one_another(tmp_path: Path) -> None:
+    town(tmp_path / "database" / "shop.sqlite", "Oldport")
+    club(tmp_path / "database" / "club.sqlite")
+    rows = [{"db_id": "shop", "question": "?", "query": LARGE}, {"db_id": "club", "question": "??", "query": OLD}]
+    (tmp_path / "dev.json").write_text(json.dumps(rows))
+    with made("SpiderSQL-v0", tasks={"set": str(tmp_path), "split": "dev"}) as env:
+        assert last(env, 0, answer(LARGE))[0] == 1
+        assert last(env, 1, answer(OLD))[0] == 1
+        assert last(env, 1, answer(LARGE))[0] == 0
+
+
+def test_a_solution_has_its_texts_in_single_quotes(tmp_path: Path) -> None:
+    town(tmp_path / "dev_databases" / "shop" / "shop.sqlite", "Oldport")
+    gold = 'SELECT name FROM "town" WHERE country = "land 1"'
+    (tmp_path / "dev.json").write_text(json.dumps([{"db_id": "shop", "question": "?", "SQL": gold}]))
+    blueprint = toolenvs.load("SQL-v0", tasks={"set": str(tmp_path), "split": "dev"})
+    said = blueprint.judge.solution(blueprint.tasks[0])
+    assert said is not None
+    assert said.endswith("<solution>\nSELECT name FROM \"town\" WHERE country = 'land 1'\n</solution>")
+    with made("SQL-v0", tasks={"set": str(tmp_path), "split": "dev"}) as env:
+        assert last(env, 0, said)[0] == 1
+
+
 def test_a_gold_that_fails_on_a_database_beside_is_told(spider: Path) -> None:
     with contextlib.closing(sqlite3.connect(spider / "database" / "shop" / "shop_1.sqlite")) as base:
         base.execute("ALTER TABLE town RENAME COLUMN people TO inhabitants")

@@ -1,6 +1,7 @@
 """Text-to-SQL sets as they lie on disk when unpacked, and what a missing or awkward part is told as."""
 
 import contextlib
+import gzip
 import json
 import sqlite3
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import Any
 import pytest
 
 from toolenvs import tasks
+from toolenvs.databases.sources import source_of
 from toolenvs.errors import TaskError
+from toolenvs.tasks import Task
 
 Rows = list[dict[str, Any]]
 
@@ -154,3 +157,18 @@ def test_folders_of_other_kinds_are_read_as_before(tmp_path: Path) -> None:
     (tmp_path / "train").mkdir()
     (tmp_path / "train" / "a.jsonl").write_text('{"question": "What?", "answer": "That."}\n')
     assert tasks.load(tmp_path)[0].question == "What?"
+
+
+@pytest.mark.parametrize("place", ["dev_databases/shop.sqlite", "dev_databases/dev_databases/shop/shop.sqlite"])
+@pytest.mark.parametrize("name", ["dev.json", "dev.jsonl.gz"])
+def test_other_ways_to_unpack(tmp_path: Path, samples: dict[str, Rows], place: str, name: str) -> None:
+    database(tmp_path / place)
+    (tmp_path / "dev_databases" / "__MACOSX").mkdir()
+    if name.endswith(".gz"):
+        (tmp_path / name).write_bytes(gzip.compress("\r\n".join(map(json.dumps, samples["bird"])).encode("utf-8-sig")))
+    else:
+        (tmp_path / name).write_text(json.dumps(samples["bird"]))
+    loaded = tasks.load(tmp_path, split="dev")
+    assert [task.extra["database"] for task in loaded] == [str(tmp_path / place)] * 2
+    alone = Task(id="1", question="", extra={"db_id": "shop"})
+    assert source_of(alone, folder=str(tmp_path / "dev_databases")) == tmp_path / place

@@ -87,5 +87,6 @@ def name_of(task: Task, *, folder: str = "", default: str = "") -> str:
 def _places(folder: Path, identity: str, data: str) -> Iterator[Path]:
     """Where the database of that id may be."""
     for root in (folder, *([folder / _ROOTS[data]] if data in _ROOTS else [])):
-        for ending in _ENDINGS:
-            yield root / identity / f"{identity}{ending}"
+        for place in (root / identity, root, root / root.name / identity):  # flat; unpacked into a folder of its name
+            for ending in _ENDINGS:
+                yield place / f"{identity}{ending}"

@@ -4,6 +4,7 @@ bird/     dev.json  dev_databases/ID/ID.sqlite          load("bird", split="dev"
 spider/   dev.json  train_spider.json  train_others.json  tables.json  database/ID/ID.sqlite
 synsql/   data.json  databases/ID/ID.sqlite             load("synsql")
 
+A database may also lie flat, as dev_databases/ID.sqlite, and questions in data.jsonl.gz.
 Where archives of splits were unpacked side by side, each is such a folder: bird/train/ and bird/dev_20240627/.
 """
 
@@ -79,23 +80,33 @@ def read_sql(folder: Path, split: str) -> Iterator[LocatedRow]:
 def _questions(folder: Path) -> dict[str, Path]:
     """Files with questions, by their name without its ending."""
     return {
-        path.stem: path
+        stem: path
         for path in sorted(folder.iterdir())
-        if path.suffix in (".json", ".jsonl") and path.stem not in _NO_QUESTIONS and path.is_file()
+        for stem, _, ending in [path.name.rpartition(".json")]
+        if ending in ("", "l", "l.gz") and stem and stem not in _NO_QUESTIONS and path.is_file()
     }
 
 
 def _databases(folder: Path) -> list[Path]:
-    """The folders with a folder for each database."""
-    return [
-        path
-        for path in sorted(folder.iterdir())
-        if path.is_dir() and path.name.lower().removesuffix("s").endswith("database")
-    ]
+    """The folders with a folder for each database, or its file; an archive may have been unpacked into one of its own
+    name."""
+    found = [path for path in sorted(folder.iterdir()) if path.is_dir() and holds_databases(path)]
+    return [path / path.name if (path / path.name).is_dir() else path for path in found]
+
+
+def holds_databases(folder: Path) -> bool:
+    """Whether a folder is named as one that has many databases."""
+    return folder.name.lower().removesuffix("s").endswith("database")
 
 
 def _find(roots: list[Path], identity: str) -> Path | None:
     return next(
-        (path for root in roots for ending in _ENDINGS if (path := root / identity / f"{identity}{ending}").is_file()),
+        (
+            path
+            for root in roots
+            for place in (root / identity, root)
+            for ending in _ENDINGS
+            if (path := place / f"{identity}{ending}").is_file()
+        ),
         None,
     )

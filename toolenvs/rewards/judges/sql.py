@@ -28,6 +28,7 @@ from toolenvs.rewards.sql.suite import Suite
 from toolenvs.rewards.verdict import Reason, Verdict
 from toolenvs.sample_databases import questions
 from toolenvs.schema import at_least
+from toolenvs.tasks.sql_folders import holds_databases
 from toolenvs.tasks.task import Task
 from toolenvs.world.sql import NAME, THRESHOLDS
 
@@ -158,8 +159,9 @@ class Judge:
         return None
 
     def _solution(self, task: Task) -> str:
-        """A whole response with the gold."""
-        answer = json.dumps({self._options.key: task.gold}) if self._options.key else task.gold
+        """A whole response with the gold, as a policy may write it: with texts in single quotes."""
+        gold = self.suite(task).strict(task.gold)
+        answer = json.dumps({self._options.key: gold}) if self._options.key else gold
         tag = self._options.answer_tag
         return f"<think>\nI have what I need.\n</think>\n<{tag}>\n{answer}\n</{tag}>"
 
@@ -255,7 +257,9 @@ def _with_the_rest(said: Result) -> sql.Outcome:
 
 
 def _beside(source: Path) -> list[Path]:
-    """The databases of a folder, the one that is named first."""
+    """The databases of a folder, the one that is named first; only that, where others than its own states lie there."""
+    if holds_databases(source.parent):
+        return [source]
     return [source, *sorted(p for p in source.parent.iterdir() if p.suffix == source.suffix and p != source)]
 
 

@@ -340,7 +340,7 @@ def _holds_dates(copy: sqlite3.Connection, table: _Table, column: str) -> bool:
     digits = _DAY.replace("_", "[0-9]")
     told = f"SELECT count({at}), total({at} GLOB '{digits}*') FROM {name}"
     texts, days = copy.execute(told).fetchone()
-    return texts > 0 and texts == days
+    return bool(texts) and texts == days
 
 
 def _days(text: str) -> list[int | float | str]:
