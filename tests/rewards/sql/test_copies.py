@@ -103,6 +103,19 @@ def test_days_are_put_where_days_are(tmp_path: Path) -> None:
         assert ask(tmp_path / "copy.sqlite", f"SELECT count(*) FROM days WHERE moment = '{day} 07:30:00'")[0][0] > 5
 
 
+def test_texts_that_hold_another_are_put_where_there_are_many(tmp_path: Path) -> None:
+    path = tmp_path / "texts.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as base:
+        base.execute("CREATE TABLE texts (kind TEXT, name TEXT)")
+        base.executemany("INSERT INTO texts VALUES (?, ?)", [("ab"[n % 2], f"n{n % 50}") for n in range(200)])
+        base.commit()
+    plants = [Boundary("kind", "a"), Boundary("name", "n7")]
+    write_copy(path, tmp_path / "copy.sqlite", number=0, plants=plants)
+    assert ask(tmp_path / "copy.sqlite", "SELECT count(DISTINCT kind) FROM texts") == [(2,)]
+    for name in ("n7", "n7x", "xn7"):
+        assert ask(tmp_path / "copy.sqlite", f"SELECT count(*) FROM texts WHERE name = '{name}'")[0][0] > 5
+
+
 def test_flags_stay_flags_and_nothing_turns_negative(tmp_path: Path) -> None:
     path = tmp_path / "flags.sqlite"
     with contextlib.closing(sqlite3.connect(path)) as base:

@@ -39,6 +39,8 @@ _COUNTS = (1, 2, 3, 4, 5, 6)
 """How many rows refer to one, beside what golds count."""
 _GONE = 3
 """Of the different values of a column, one in so many does not come at all."""
+_LISTED = 20
+"""Different texts of a column that may be all there are: one of them is as well told by what it is not."""
 MAX_ROWS = 20_000
 """Of a table in a copy; a large table loses more rows."""
 
@@ -308,10 +310,12 @@ def _planted(
         for (kind,) in copy.execute(f"SELECT DISTINCT typeof({quoted(column)}) FROM {quoted(table.name)}").fetchall()
     }
     found: dict[int | float | str, None] = {}
+    told = f"SELECT count(DISTINCT {quoted(column)}) FROM {quoted(table.name)}"
+    listed = copy.execute(told).fetchone()[0] <= _LISTED
     meant = [plant for plant in plants if plant.column == column.casefold() and not plant.counted]
     dated = bool(meant) and kinds <= {"text", "null"} and _holds_dates(copy, table, column)
     for plant in meant:
-        around = _days(str(plant.value)) if dated and not unique else _around(plant, kinds, unique)
+        around = _days(str(plant.value)) if dated and not unique else _around(plant, kinds, unique, listed)
         found |= dict.fromkeys(around)
     least, most = _span(copy, table, column) if found else (0, 0)
     return [value for value in found if isinstance(value, str) or least <= value <= most]
@@ -363,7 +367,7 @@ def _days(text: str) -> list[int | float | str]:
         return []
 
 
-def _around(plant: Boundary, kinds: set[str], unique: bool) -> list[int | float | str]:
+def _around(plant: Boundary, kinds: set[str], unique: bool, listed: bool) -> list[int | float | str]:
     value = plant.value
     if plant.pattern:
         if unique or "text" not in kinds:
@@ -372,7 +376,9 @@ def _around(plant: Boundary, kinds: set[str], unique: bool) -> list[int | float 
         shorter = [core[:-1], core[1:]] if len(core) > 2 else []
         return [core, f"{core}x", f"x{core}", *shorter]
     if isinstance(value, str):
-        return [] if unique or "text" not in kinds else [value]
+        if unique or "text" not in kinds:
+            return []
+        return [value] if listed or not value else [value, f"{value}x", f"x{value}"]
     if "real" in kinds:
         step = max(abs(value) * 1e-3, 1e-3)
         return [float(value), value + step, value - step]
