@@ -211,6 +211,7 @@ def test_an_aggregate_has_one_row_whatever_its_limit(suite: Suite) -> None:
         ("SELECT name FROM seen ORDER BY age DESC LIMIT 1 OFFSET 3", False),
         ("SELECT name FROM seen ORDER BY age LIMIT 1 OFFSET 1", True),  # behind a NULL
         ("SELECT name FROM seen ORDER BY age LIMIT 20", False),  # all of them
+        ("SELECT name FROM seen ORDER BY age NULLS FIRST LIMIT 1 OFFSET 1", False),  # as was said
         ("SELECT age FROM seen ORDER BY age DESC LIMIT 2", False),  # the same, whichever of the two it is of
         ("SELECT name FROM seen WHERE age = (SELECT max(age) FROM seen) LIMIT 1", False),  # there is one
         ("SELECT name FROM seen WHERE age = (SELECT max(age) FROM seen WHERE age < 90) LIMIT 1", True),

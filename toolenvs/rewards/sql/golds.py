@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
 from typing import Any
 
+from toolenvs.rewards.sql.breaking import broken_ties
 from toolenvs.rewards.sql.careful import compare
 from toolenvs.rewards.sql.outcome import Outcome, Row
 from toolenvs.rewards.sql.reading import ordering_columns, outline, with_keys, wrapped
@@ -12,13 +13,17 @@ from toolenvs.rewards.sql.reading import ordering_columns, outline, with_keys, w
 Run = Callable[[str], Outcome]
 """Runs one query on one database."""
 
+_BREAKS = ("random()", "-random()", "random() % 101", "-(random() % 101)")
+"""Terms that bring rows which tie into some order; the numbers are the same on every run."""
+
 
 def check_gold(sql: str, run: Run, copies: Sequence[Run] = ()) -> str | None:
     """What is wrong with a gold query; None where nothing is.
 
     It must run and find at least one value that is not NULL. Where it leaves out rows by a LIMIT, it must say which are
-    first, and rows that tie at either end and differ, NULLs that come first and numbers that are sorted as text make it
-    a matter of luck. On at least one of the changed copies, if there are any, its answer must be another.
+    first, and rows that tie at either end and differ, NULLs that come first unasked and numbers that are sorted as text
+    make it a matter of luck; so do ties inside it, where a subquery cuts rows or a window numbers them. On at least one
+    of the changed copies, if there are any, its answer must be another.
 
     Args:
         sql: the gold query.
@@ -45,6 +50,10 @@ def check_gold(sql: str, run: Run, copies: Sequence[Run] = ()) -> str | None:
 
 def luck(sql: str, gold: Outcome, run: Run) -> str | None:
     """Why another answer to the same question may be as good, where the query keeps the first rows only; else None."""
+    for by in _BREAKS:
+        broken = broken_ties(sql, by)
+        if broken is not None and (other := run(broken)).status == "ok" and not compare(gold, other):
+            return "its gold query cuts or numbers rows of a subquery that tie"
     read = outline(sql)
     if read.limit is None:
         return None
@@ -63,7 +72,9 @@ def luck(sql: str, gold: Outcome, run: Run) -> str | None:
     cuts = [at for at in (first, first + len(gold.rows)) if 0 < at < len(labels)]
     if any(labels[at - 1] == labels[at] and not _alike(rows, labels, at, len(gold.columns)) for at in cuts):
         return "its gold query cuts its rows between two that tie"
-    if cuts and any(key is None for key in keys[: first + len(gold.rows)]):
+    _, _, direction, end = read.order[0]
+    wanted = "nulls" in [token.lower() for token in read.tokens[direction:end]]
+    if cuts and not wanted and any(key is None for key in keys[: first + len(gold.rows)]):
         return "its gold query sorts NULL among the first rows"
     if any(_numeral(a) and _numeral(b) and (float(a) < float(b)) != (a < b) for a, b in pairwise(keys)):
         return "its gold query sorts numbers that are stored as text"
