@@ -116,6 +116,30 @@ def test_texts_that_hold_another_are_put_where_there_are_many(tmp_path: Path) ->
         assert ask(tmp_path / "copy.sqlite", f"SELECT count(*) FROM texts WHERE name = '{name}'")[0][0] > 5
 
 
+def test_one_row_has_a_text_where_no_two_have_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "alone.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as base:
+        base.executescript(
+            "CREATE TABLE alone (id INTEGER PRIMARY KEY, name TEXT, day TEXT);"
+            "CREATE TABLE refers (alone_id INTEGER NOT NULL REFERENCES alone);"
+        )
+        rows = [(n, f"n{n}", f"2024-0{n % 9 + 1}-{n % 28 + 1:02} 1{n % 10}:00") for n in range(90)]
+        base.executemany("INSERT INTO alone VALUES (?, ?, ?)", rows)
+        base.executemany("INSERT INTO refers VALUES (?)", [(n % 90,) for n in range(200)])
+        base.commit()
+    plants = [Boundary("name", "new%", pattern=True), Boundary("day", "2024-05-05"), Boundary("alone_id", 8)]
+    referred = []
+    for number in range(4):
+        write_copy(path, tmp_path / "copy.sqlite", number=number, plants=plants)
+        told = "SELECT count(*) - count(DISTINCT name), count(*) - count(DISTINCT day), total(name = 'newx') FROM alone"
+        assert ask(tmp_path / "copy.sqlite", told) == [(0, 0, 1)]
+        for day in (4, 5, 6):
+            assert ask(tmp_path / "copy.sqlite", f"SELECT count(*) FROM alone WHERE date(day) = '2024-05-0{day}'")[0][0]
+        assert ask(tmp_path / "copy.sqlite", "PRAGMA foreign_key_check") == []
+        referred += ask(tmp_path / "copy.sqlite", "SELECT count(*) FROM refers WHERE alone_id BETWEEN 7 AND 9")
+    assert max(referred) > (20,)
+
+
 def test_flags_stay_flags_and_nothing_turns_negative(tmp_path: Path) -> None:
     path = tmp_path / "flags.sqlite"
     with contextlib.closing(sqlite3.connect(path)) as base:

@@ -105,10 +105,10 @@ def _change(copy: sqlite3.Connection, number: int, seed: int, plants: Sequence[B
     share = _DELETED[number % len(_DELETED)]
     whole = [table for table in tables if table.rowids]
     planted = [
-        (table, column, _planted(copy, table, column, plants, unique=column in distinct[table.name]))
+        (table, column, _planted(copy, table, column, plants))
         for table in whole
         for column in table.columns
-        if column not in table.keys and all(column != reference[0] for reference in table.references)
+        if column not in table.keys
     ]
     for table in whole:
         _delete(copy, table, share, Draws("copies", seed, number, "rows", table.name))
@@ -122,8 +122,9 @@ def _change(copy: sqlite3.Connection, number: int, seed: int, plants: Sequence[B
                 if column not in distinct[table.name] and all(column != reference[0] for reference in table.references):
                     draws = Draws("copies", seed, number, "thin", table.name, column)
                     _thin(copy, table, column, largest=number % 4 == 2, draws=draws)
-    for table, column, values in planted:
-        _plant(copy, table, column, values, Draws("copies", seed, number, "plant", table.name, column))
+    for table, column, values in planted:  # a reference that leads nowhere is led elsewhere below
+        draws = Draws("copies", seed, number, "plant", table.name, column)
+        _plant(copy, table, column, values, draws, once=column in distinct[table.name])
     for table in tables:
         for column, other, parent in table.references:
             draws = Draws("copies", seed, number, "refer", table.name, column)
@@ -302,7 +303,7 @@ def _deal(copy: sqlite3.Connection, table: _Table, column: str, draws: Draws) ->
 
 
 def _planted(
-    copy: sqlite3.Connection, table: _Table, column: str, plants: Sequence[Boundary], *, unique: bool
+    copy: sqlite3.Connection, table: _Table, column: str, plants: Sequence[Boundary]
 ) -> list[int | float | str]:
     """The values to plant in a column."""
     kinds = {
@@ -315,7 +316,7 @@ def _planted(
     meant = [plant for plant in plants if plant.column == column.casefold() and not plant.counted]
     dated = bool(meant) and kinds <= {"text", "null"} and _holds_dates(copy, table, column)
     for plant in meant:
-        around = _days(str(plant.value)) if dated and not unique else _around(plant, kinds, unique, listed)
+        around = _days(str(plant.value)) if dated else _around(plant, kinds, listed)
         found |= dict.fromkeys(around)
     least, most = _span(copy, table, column) if found else (0, 0)
     return [value for value in found if isinstance(value, str) or least <= value <= most]
@@ -367,16 +368,16 @@ def _days(text: str) -> list[int | float | str]:
         return []
 
 
-def _around(plant: Boundary, kinds: set[str], unique: bool, listed: bool) -> list[int | float | str]:
+def _around(plant: Boundary, kinds: set[str], listed: bool) -> list[int | float | str]:
     value = plant.value
     if plant.pattern:
-        if unique or "text" not in kinds:
+        if "text" not in kinds:
             return []
         core = str(value).replace("%", "").replace("_", "q")
         shorter = [core[:-1], core[1:]] if len(core) > 2 else []
         return [core, f"{core}x", f"x{core}", *shorter]
     if isinstance(value, str):
-        if unique or "text" not in kinds:
+        if "text" not in kinds:
             return []
         return [value] if listed or not value else [value, f"{value}x", f"x{value}"]
     if "real" in kinds:
@@ -388,18 +389,28 @@ def _around(plant: Boundary, kinds: set[str], unique: bool, listed: bool) -> lis
 
 
 def _plant(
-    copy: sqlite3.Connection, table: _Table, column: str, values: Sequence[int | float | str], draws: Draws
+    copy: sqlite3.Connection,
+    table: _Table,
+    column: str,
+    values: Sequence[int | float | str],
+    draws: Draws,
+    *,
+    once: bool,
 ) -> None:
+    """Put rows on the values; each text only once where no two are alike."""
     if not values:
         return
+    name, at = quoted(table.name), quoted(column)
     ids = shuffled(_ids(copy, table), draws)
-    chosen = ids[: max(len(ids) // _PLANTED, min(len(values), len(ids)))]
-    put = "?"
+    once = once and any(isinstance(value, str) for value in values)
+    count = len(values) if once else max(len(ids) // _PLANTED, len(values))
+    put = "?1"
     if all(isinstance(value, str) and _DATE.fullmatch(value) for value in values) and _holds_dates(copy, table, column):
-        put = f"? || substr({quoted(column)}, {len(_DAY) + 1})"  # the time of the day stays
+        put = f"?1 || substr({name}.{at}, {len(_DAY) + 1})"  # the time of the day stays
+    new = f" AND NOT EXISTS (SELECT 1 FROM {name} AS other WHERE other.{at} = {put})" if once else ""
     copy.executemany(
-        f"UPDATE OR IGNORE {quoted(table.name)} SET {quoted(column)} = {put} WHERE rowid = ?",
-        [(values[place % len(values)], row) for place, row in enumerate(chosen)],
+        f"UPDATE OR IGNORE {name} SET {at} = {put} WHERE rowid = ?2{new}",
+        [(values[place % len(values)], row) for place, row in enumerate(ids[:count])],
     )
 
 
