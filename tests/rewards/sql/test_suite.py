@@ -172,6 +172,7 @@ def test_the_question_may_say_whether_order_counts(suite: Suite) -> None:
         ("SELECT id FROM customer ORDER BY mail LIMIT 18", "sorts NULL among the first rows"),
         ("SELECT id FROM city ORDER BY CAST(id AS TEXT) LIMIT 3", "numbers that are stored as text"),
         ("SELECT 1", "the same on each of 4 changed copies: it does not discriminate"),
+        ("SELECT id FROM city ORDER BY random() LIMIT 3", "draws at random"),
         ("SELECT a.id FROM purchase a, purchase b", r"gives more rows than are compared \(20000\)"),
     ],
 )
@@ -307,6 +308,17 @@ def test_copies_are_kept_where_they_are_wanted_and_nothing_is_changed(shop: Path
             assert verdict(made, GOLDS["mail"], "DROP TABLE city") == "refused"
         assert len(list(tmp_path.iterdir())) == 2
     assert hashlib.sha256(shop.read_bytes()).hexdigest() == before
+
+
+def test_a_text_may_be_the_name_of_another_tables_column(suite: Suite) -> None:
+    gold = 'SELECT count(*) FROM city WHERE name <> "mail"'
+    assert suite.check(gold) is None
+    assert suite.strict(gold) == gold.replace('"', "'")
+    for sql in (
+        'SELECT "mail" FROM customer WHERE "name" > "x"',
+        'SELECT "t"."mail" FROM "customer" t WHERE name > "x"',
+    ):
+        assert suite.strict(sql) == sql.replace('"x"', "'x'")
 
 
 def test_golds_may_have_texts_in_double_quotes(suite: Suite) -> None:

@@ -306,6 +306,9 @@ def _planted(
     copy: sqlite3.Connection, table: _Table, column: str, plants: Sequence[Boundary]
 ) -> list[int | float | str]:
     """The values to plant in a column."""
+    meant = [plant for plant in plants if plant.column == column.casefold() and not plant.counted]
+    if not meant:
+        return []
     kinds = {
         kind
         for (kind,) in copy.execute(f"SELECT DISTINCT typeof({quoted(column)}) FROM {quoted(table.name)}").fetchall()
@@ -313,8 +316,7 @@ def _planted(
     found: dict[int | float | str, None] = {}
     told = f"SELECT count(DISTINCT {quoted(column)}) FROM {quoted(table.name)}"
     listed = copy.execute(told).fetchone()[0] <= _LISTED
-    meant = [plant for plant in plants if plant.column == column.casefold() and not plant.counted]
-    dated = bool(meant) and kinds <= {"text", "null"} and _holds_dates(copy, table, column)
+    dated = kinds <= {"text", "null"} and _holds_dates(copy, table, column)
     for plant in meant:
         around = _days(str(plant.value)) if dated else _around(plant, kinds, listed)
         found |= dict.fromkeys(around)

@@ -55,6 +55,9 @@ def luck(sql: str, gold: Outcome, run: Run) -> str | None:
         if broken is not None and (other := run(broken)).status == "ok" and not compare(gold, other):
             return "its gold query cuts or numbers rows of a subquery that tie"
     read = outline(sql)
+    words = [token.lower() for token in read.tokens]
+    if any(word in ("random", "randomblob") and after == "(" for word, after in pairwise(words)):
+        return "its gold query draws at random"
     if read.limit is None:
         return None
     if not read.ordered:

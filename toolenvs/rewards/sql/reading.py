@@ -191,8 +191,8 @@ def with_keys(sql: str, *, unlimited: bool = False, named: bool = False) -> tupl
             if not 0 < place <= len(columns) or any(text.endswith("*") for _, text in columns[:place]):
                 return None
             term = columns[place - 1][1]
-        elif high - low == 1 and alone[0] != "'" and _unquoted(alone) in news:
-            term = news[_unquoted(alone)]
+        elif high - low == 1 and alone[0] != "'" and unquoted(alone) in news:
+            term = news[unquoted(alone)]
         else:
             term = _renamed(read, low, high, news if named else {})
         terms.append(f"{term} {collation}".strip())
@@ -208,10 +208,10 @@ def _column(read: Outline, low: int, high: int) -> tuple[str | None, str]:
     tokens = read.tokens[low:high]
     words = [token.lower() for token in tokens]
     if words[-2:-1] == ["as"]:
-        return _unquoted(tokens[-1]), read.sql(low, high - 2)
+        return unquoted(tokens[-1]), read.sql(low, high - 2)
     new = len(tokens) > 1 and _names_what_follows(tokens[-2]) and words[-1] not in _AFTER_VALUES
     if new and (words[-1][0] in "\"`['_" or words[-1][0].isalpha()):
-        return _unquoted(tokens[-1]), read.sql(low, high - 1)
+        return unquoted(tokens[-1]), read.sql(low, high - 1)
     return None, read.sql(low, high)
 
 
@@ -221,7 +221,7 @@ def _renamed(read: Outline, low: int, high: int, news: Mapping[str, str]) -> str
     for at in range(low, high):
         token, behind = read.tokens[at], read.tokens[at + 1 : at + 2]
         whole = read.tokens[at - 1] != "." and behind not in ((".",), ("(",))
-        new = news.get(_unquoted(token)) if whole and token[0] != "'" else None
+        new = news.get(unquoted(token)) if whole and token[0] != "'" else None
         pieces.append(("" if read.glued[at] else " ") + (token if new is None else f"({new})"))
     return "".join(pieces).strip()
 
@@ -250,9 +250,9 @@ _AFTER_VALUES = frozenset({"null", "end", "isnull", "notnull", "true", "false"})
 """Words that may stand behind a value and are no new name."""
 
 
-def _unquoted(name: str) -> str:
+def unquoted(name: str) -> str:
     """A name in lower case without its quotes."""
-    return (name[1:-1] if name[0] in "\"`['" and len(name) > 1 else name).lower()
+    return (name[1:-1] if name[:1] in ('"', "`", "[", "'") and len(name) > 1 else name).lower()
 
 
 _BEFORE_VALUES = frozenset(

@@ -21,7 +21,7 @@ from toolenvs.rewards.sql.careful import Comparison, compare
 from toolenvs.rewards.sql.cells import Tolerance
 from toolenvs.rewards.sql.copies import write_copy
 from toolenvs.rewards.sql.golds import check_gold, luck, order_of
-from toolenvs.rewards.sql.reading import texts_in_single_quotes
+from toolenvs.rewards.sql.reading import lex, texts_in_single_quotes, unquoted
 
 COPIES = 4
 _COMPARED = {"max_rows": 20_000, "max_bytes": 20_000_000, "max_steps": 100_000_000, "timeout_s": 60.0}
@@ -84,7 +84,7 @@ class Suite:
         self._golds: dict[tuple[str, int], _Gold] = {}
         self._verdicts: dict[tuple[Any, ...], Comparison] = {}
         self._lock = threading.Lock()
-        self._names: frozenset[str] | None = None
+        self._names: dict[str, frozenset[str]] | None = None  # of tables, with those of their columns
         self._temporary: weakref.finalize[..., Any] | None = None
 
     def database(self, *, copied: bool = False) -> Database:
@@ -204,9 +204,10 @@ class Suite:
             return sql
         if self._names is None:
             tables = self.database().schema().tables
-            columns = {column.name.lower() for table in tables for column in table.columns}
-            self._names = frozenset(columns | {table.name.lower() for table in tables})
-        return texts_in_single_quotes(sql, self._names)
+            self._names = {one.name.lower(): frozenset(column.name.lower() for column in one.columns) for one in tables}
+        said = {unquoted(token) for token in lex(sql)}
+        read = [columns for table, columns in self._names.items() if table in said]  # of others, a name is a text
+        return texts_in_single_quotes(sql, frozenset(self._names).union(*read))
 
     def close(self) -> None:
         """Close the databases and remove copies that nobody asked to keep; a second call does nothing."""
