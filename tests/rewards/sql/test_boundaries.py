@@ -28,6 +28,7 @@ from toolenvs.rewards.sql.boundaries import Boundary, boundaries
         ("WHERE date(d) = '2022-01-05' AND substr(d, 1, 7) < '2023-02'", [("d", "2022-01-05"), ("d", "2023-02")]),
         ("WHERE coalesce(a, 0) < 5 AND round(b, 1) > 2.5", [("a", 5), ("b", 2.5)]),
         ("WHERE (SELECT max(a) FROM t) > 5 AND (CASE WHEN a THEN 1 END) = 1 AND julianday(d) > 5", []),
+        ("WHERE b / 1e300 > 1e300 AND c < 1e999", [("c", float("inf"))]),
         (") > 5 AND () = 1 OR f(1) < 2", []),
         ("HAVING count(*) > 5", []),
         ("WHERE 5 < length(a)", []),

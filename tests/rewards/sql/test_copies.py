@@ -140,6 +140,26 @@ def test_one_row_has_a_text_where_no_two_have_the_same(tmp_path: Path) -> None:
     assert max(referred) > (20,)
 
 
+def test_columns_that_hide_what_numbers_rows_and_numbers_beyond_all(tmp_path: Path) -> None:
+    path = tmp_path / "hide.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as base:
+        base.execute("CREATE TABLE hide (RowId INTEGER, _rowid_ TEXT, many INTEGER, much REAL)")
+        base.executemany("INSERT INTO hide VALUES (?, ?, ?, ?)", [(n % 3, "ab"[n % 2], n, n / 7) for n in range(90)])
+        base.execute("CREATE TABLE hidden (oid TEXT, rowid TEXT, _rowid_ TEXT)")
+        base.execute("INSERT INTO hidden VALUES ('a', 'b', 'c')")
+        base.commit()
+    numbers = (2**63 - 1, 10**20, -(10**20), float("inf"), 1e300)
+    plants = [Boundary(column, value) for column in ("many", "much", "rowid") for value in numbers]
+    found = []
+    for number in range(4):
+        write_copy(path, tmp_path / "copy.sqlite", number=number, plants=plants)
+        found += ask(tmp_path / "copy.sqlite", "SELECT count(DISTINCT RowId), max(many), min(much) FROM hide")
+        assert ask(tmp_path / "copy.sqlite", "SELECT * FROM hidden") == [("a", "b", "c")]
+    assert {found[0][0], found[2][0]} == {2}
+    assert found[0][2] > 0
+    assert found[2][1] < 89
+
+
 def test_flags_stay_flags_and_nothing_turns_negative(tmp_path: Path) -> None:
     path = tmp_path / "flags.sqlite"
     with contextlib.closing(sqlite3.connect(path)) as base:

@@ -142,6 +142,7 @@ def test_queries_that_take_no_keys(sql: str) -> None:
         ('SELECT a AS "Big" FROM t ORDER BY "big"', 'SELECT a AS "Big" FROM t ORDER BY "big"'),
         ('SELECT \'"USA"\' -- "USA"', 'SELECT \'"USA"\' -- "USA"'),
         ('SELECT "a""b", ""', "SELECT 'a\"b', ''"),
+        ('SELECT "odd""one" FROM t', 'SELECT "odd""one" FROM t'),
         ('SELECT a "Big" FROM t "u" ORDER BY "Big", "u".a', 'SELECT a "Big" FROM t "u" ORDER BY "Big", "u".a'),
         ('SELECT count(*) "n", 1 "m" FROM t ORDER BY "n"', 'SELECT count(*) "n", 1 "m" FROM t ORDER BY "n"'),
         ('WITH "c" AS (SELECT 1 x) SELECT x FROM "c"', 'WITH "c" AS (SELECT 1 x) SELECT x FROM "c"'),
@@ -154,4 +155,4 @@ def test_queries_that_take_no_keys(sql: str) -> None:
     ],
 )
 def test_texts_in_double_quotes(sql: str, expected: str) -> None:
-    assert texts_in_single_quotes(sql, {"a", "t", "b"}) == expected
+    assert texts_in_single_quotes(sql, {"a", "t", "b", 'odd"one'}) == expected

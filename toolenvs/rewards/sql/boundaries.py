@@ -1,5 +1,6 @@
 """The values that a query compares columns with: rows that lie exactly there tell `>` from `>=`, and 5 from 6."""
 
+import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -84,8 +85,9 @@ def _met(tokens: Sequence[str], words: Sequence[str], end: int, value: int | flo
     elif end > 1 and tokens[end - 1] in "+-*/" and not isinstance(value, str):
         by = _value(tokens, end)
         if isinstance(by, int | float) and by:
-            undone = {"+": value - by, "-": value + by, "*": value / by, "/": value * by}[tokens[end - 1]]
-            yield from _met(tokens, words, end - 2, int(undone) if undone == int(undone) else undone)
+            with contextlib.suppress(OverflowError):  # whole numbers and infinities beyond what is met
+                undone = {"+": value - by, "-": value + by, "*": value / by, "/": value * by}[tokens[end - 1]]
+                yield from _met(tokens, words, end - 2, int(undone) if undone == int(undone) else undone)
 
 
 def _met_by_call(tokens: Sequence[str], words: Sequence[str], end: int, value: int | float | str) -> Iterator[Boundary]:

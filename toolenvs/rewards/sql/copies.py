@@ -41,6 +41,8 @@ _GONE = 3
 """Of the different values of a column, one in so many does not come at all."""
 _LISTED = 20
 """Different texts of a column that may be all there are: one of them is as well told by what it is not."""
+_NUMBERS = ("rowid", "oid", "_rowid_")
+"""What SQLite numbers the rows of a table by; a column of that name hides it."""
 MAX_ROWS = 20_000
 """Of a table in a copy; a large table loses more rows."""
 
@@ -55,8 +57,9 @@ class _Table:
     references: tuple[tuple[str, str, str], ...]
     """Column, table and column that it refers to; references of one column only."""
     rows: int
-    rowids: bool
-    """False for WITHOUT ROWID: such a table only loses the rows that refer to nothing."""
+    row: str
+    """The name of what numbers its rows; "" for WITHOUT ROWID: such a table only loses the rows that refer to
+    nothing."""
 
 
 def write_copy(source: Path, target: Path, *, number: int, seed: int = 0, plants: Iterable[Boundary] = ()) -> None:
@@ -103,7 +106,7 @@ def _change(copy: sqlite3.Connection, number: int, seed: int, plants: Sequence[B
     tables = _tables(copy)
     distinct = {table.name: _distinct(copy, table) for table in tables}
     share = _DELETED[number % len(_DELETED)]
-    whole = [table for table in tables if table.rowids]
+    whole = [table for table in tables if table.row]
     planted = [
         (table, column, _planted(copy, table, column, plants))
         for table in whole
@@ -119,9 +122,10 @@ def _change(copy: sqlite3.Connection, number: int, seed: int, plants: Sequence[B
     if number % 2 == 0:
         for table in whole:
             for column in table.columns:
-                if column not in distinct[table.name] and all(column != reference[0] for reference in table.references):
+                if all(column != reference[0] for reference in table.references):
                     draws = Draws("copies", seed, number, "thin", table.name, column)
-                    _thin(copy, table, column, largest=number % 4 == 2, draws=draws)
+                    once = column in distinct[table.name]
+                    _thin(copy, table, column, largest=number % 4 == 2, once=once, draws=draws)
     for table, column, values in planted:  # a reference that leads nowhere is led elsewhere below
         draws = Draws("copies", seed, number, "plant", table.name, column)
         _plant(copy, table, column, values, draws, once=column in distinct[table.name])
@@ -136,23 +140,24 @@ def _change(copy: sqlite3.Connection, number: int, seed: int, plants: Sequence[B
             _gather(copy, table, plants, small, Draws("copies", seed, number, "gather", table.name))
 
 
-def _thin(copy: sqlite3.Connection, table: _Table, column: str, *, largest: bool, draws: Draws) -> None:
-    """Take the smallest or the largest values of a column out of it: what is the most of all, and which there are, is
-    another answer then."""
+def _thin(copy: sqlite3.Connection, table: _Table, column: str, *, largest: bool, once: bool, draws: Draws) -> None:
+    """Take the smallest or the largest values of a column out of it, or one where no two are alike: what is the most of
+    all, and which there are, is another answer then."""
     name, at = quoted(table.name), quoted(column)
     values = f"SELECT DISTINCT {at} COLLATE BINARY AS value FROM {name} WHERE {at} IS NOT NULL"
     (count,) = copy.execute(f"SELECT count(*) FROM ({values})").fetchone()
     if count < 2 or (count == 2 and not largest):  # of two values, once is enough
         return
-    gone = f"SELECT value FROM ({values}) ORDER BY value {'DESC' if largest else ''} LIMIT {max(count // _GONE, 1)}"
-    ids = f"SELECT rowid FROM {name} WHERE {at} IS NOT NULL AND {at} COLLATE BINARY {{}} ({gone}) ORDER BY rowid"
+    most = 1 if once else max(count // _GONE, 1)
+    gone = f"SELECT value FROM ({values}) ORDER BY value {'DESC' if largest else ''} LIMIT {most}"
+    ids = f"SELECT {table.row} FROM {name} WHERE {at} IS NOT NULL AND {at} COLLATE BINARY {{}} ({gone}) ORDER BY 1"
     out, others = ([row for (row,) in copy.execute(ids.format(how)).fetchall()] for how in ("IN", "NOT IN"))
-    if column in table.keys:
-        copy.executemany(f"DELETE FROM {name} WHERE rowid = ?", [(row,) for row in out])
+    if once or column in table.keys:
+        copy.executemany(f"DELETE FROM {name} WHERE {table.row} = ?", [(row,) for row in out])
         return
-    value = f"(SELECT {at} FROM {name} WHERE rowid = ?)"
+    value = f"(SELECT {at} FROM {name} WHERE {table.row} = ?)"
     pairs = [(draws.choice(others), row) for row in out]
-    copy.executemany(f"UPDATE OR IGNORE {name} SET {at} = {value} WHERE rowid = ?", pairs)
+    copy.executemany(f"UPDATE OR IGNORE {name} SET {at} = {value} WHERE {table.row} = ?", pairs)
 
 
 def _gather(
@@ -186,7 +191,9 @@ def _crowd(
 ) -> None:
     """Give some values of a column exactly so many rows."""
     name, at = quoted(table.name), quoted(column)
-    rows = [row for (row,) in copy.execute(f"SELECT rowid FROM {name} WHERE {at} IS NOT NULL ORDER BY rowid")]
+    rows = [
+        row for (row,) in copy.execute(f"SELECT {table.row} FROM {name} WHERE {at} IS NOT NULL ORDER BY {table.row}")
+    ]
     room = len(rows) // _CROWDED
     order = [values[place] for place in shuffled(range(len(values)), draws)]
     chosen: list[tuple[Any, int]] = []
@@ -201,12 +208,12 @@ def _crowd(
         return
     copy.execute("CREATE TEMP TABLE crowd (value)")
     copy.executemany("INSERT INTO crowd VALUES (?)", [(value,) for value, _ in chosen])
-    taken = f"SELECT rowid FROM {name} WHERE {at} IN (SELECT value FROM crowd) ORDER BY rowid"
+    taken = f"SELECT {table.row} FROM {name} WHERE {at} IN (SELECT value FROM crowd) ORDER BY {table.row}"
     moved = [(draws.choice(others), row) for (row,) in copy.execute(taken).fetchall()]
     copy.execute("DROP TABLE crowd")
     takers = iter(shuffled(rows, draws))
     placed = [(value, next(takers)) for value, count in chosen for _ in range(count)]
-    copy.executemany(f"UPDATE OR IGNORE {name} SET {at} = ? WHERE rowid = ?", moved + placed)
+    copy.executemany(f"UPDATE OR IGNORE {name} SET {at} = ? WHERE {table.row} = ?", moved + placed)
 
 
 def _tables(copy: sqlite3.Connection) -> list[_Table]:
@@ -244,7 +251,9 @@ def _tables(copy: sqlite3.Connection) -> list[_Table]:
             for column, other, parent in foreign[name]
             if parent or primary[other]
         )
-        found.append(_Table(name, tuple(columns), frozenset(keys), references, count, names[name]))
+        own = {row[1].casefold() for row in info}
+        number = next((number for number in _NUMBERS if number not in own), "") if names[name] else ""
+        found.append(_Table(name, tuple(columns), frozenset(keys), references, count, number))
     return found
 
 
@@ -269,11 +278,11 @@ def _delete(copy: sqlite3.Connection, table: _Table, share: float, draws: Draws)
     keep = max(1, min(len(ids) - round(len(ids) * share), MAX_ROWS))
     if keep < len(ids):
         gone = shuffled(ids, draws)[keep:]
-        copy.executemany(f"DELETE FROM {quoted(table.name)} WHERE rowid = ?", [(row,) for row in gone])
+        copy.executemany(f"DELETE FROM {quoted(table.name)} WHERE {table.row} = ?", [(row,) for row in gone])
 
 
 def _ids(copy: sqlite3.Connection, table: _Table) -> list[int]:
-    return [row for (row,) in copy.execute(f"SELECT rowid FROM {quoted(table.name)} ORDER BY rowid")]
+    return [row for (row,) in copy.execute(f"SELECT {table.row} FROM {quoted(table.name)} ORDER BY {table.row}")]
 
 
 def shuffled(items: Sequence[int], draws: Draws) -> list[int]:
@@ -290,12 +299,12 @@ def _deal(copy: sqlite3.Connection, table: _Table, column: str, draws: Draws) ->
     ids, name, at = _ids(copy, table), quoted(table.name), quoted(column)
     copy.execute("CREATE TEMP TABLE dealt (taker INTEGER PRIMARY KEY, value)")
     copy.executemany(
-        f"INSERT INTO dealt SELECT ?, {at} FROM main.{name} WHERE rowid = ?",
+        f"INSERT INTO dealt SELECT ?, {at} FROM main.{name} WHERE {table.row} = ?",
         zip(ids, shuffled(ids, draws), strict=True),
     )
     copy.execute("SAVEPOINT dealing")
     try:
-        copy.execute(f"UPDATE main.{name} SET {at} = (SELECT value FROM dealt WHERE taker = {name}.rowid)")
+        copy.execute(f"UPDATE main.{name} SET {at} = (SELECT value FROM dealt WHERE taker = {name}.{table.row})")
     except sqlite3.IntegrityError:  # a CHECK between columns
         copy.execute("ROLLBACK TO dealing")
     copy.execute("RELEASE dealing")
@@ -370,6 +379,10 @@ def _days(text: str) -> list[int | float | str]:
         return []
 
 
+_MOST_WHOLE = 2**63 - 1_025
+"""No number beyond is put anywhere: what is next to it may be none of SQLite's whole numbers."""
+
+
 def _around(plant: Boundary, kinds: set[str], listed: bool) -> list[int | float | str]:
     value = plant.value
     if plant.pattern:
@@ -382,6 +395,8 @@ def _around(plant: Boundary, kinds: set[str], listed: bool) -> list[int | float 
         if "text" not in kinds:
             return []
         return [value] if listed or not value else [value, f"{value}x", f"x{value}"]
+    if not -_MOST_WHOLE <= value <= _MOST_WHOLE:
+        return []
     if "real" in kinds:
         step = max(abs(value) * 1e-3, 1e-3)
         return [float(value), value + step, value - step]
@@ -411,7 +426,7 @@ def _plant(
         put = f"?1 || substr({name}.{at}, {len(_DAY) + 1})"  # the time of the day stays
     new = f" AND NOT EXISTS (SELECT 1 FROM {name} AS other WHERE other.{at} = {put})" if once else ""
     copy.executemany(
-        f"UPDATE OR IGNORE {name} SET {at} = {put} WHERE rowid = ?2{new}",
+        f"UPDATE OR IGNORE {name} SET {at} = {put} WHERE {table.row} = ?2{new}",
         [(values[place % len(values)], row) for place, row in enumerate(ids[:count])],
     )
 
@@ -422,14 +437,14 @@ def _refer(copy: sqlite3.Connection, table: _Table, column: str, other: str, par
     lost = f"{at} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {target} AS parent WHERE parent.{key} = child.{at})"
     try:
         keys = [value for (value,) in copy.execute(f"SELECT {key} FROM {target} ORDER BY 1").fetchall()]
-        if not table.rowids or not keys:
+        if not table.row or not keys:
             copy.execute(f"DELETE FROM {name} AS child WHERE {lost}")
             return
-        rows = copy.execute(f"SELECT rowid FROM {name} AS child WHERE {lost} ORDER BY rowid").fetchall()
+        rows = copy.execute(f"SELECT {table.row} FROM {name} AS child WHERE {lost} ORDER BY {table.row}").fetchall()
     except sqlite3.OperationalError:  # the schema names a table or column that is not there
         return
     for (row,) in rows:
         try:
-            copy.execute(f"UPDATE {name} SET {at} = ? WHERE rowid = ?", (draws.choice(keys), row))
+            copy.execute(f"UPDATE {name} SET {at} = ? WHERE {table.row} = ?", (draws.choice(keys), row))
         except sqlite3.IntegrityError:  # the pair exists already
-            copy.execute(f"DELETE FROM {name} WHERE rowid = ?", (row,))
+            copy.execute(f"DELETE FROM {name} WHERE {table.row} = ?", (row,))

@@ -156,7 +156,7 @@ def _named(headers: Sequence[set[str]], name: str) -> list[int]:
 def _bare(tokens: Sequence[str]) -> str:
     """Tokens in lower case without white space, names without their quotes; text keeps its case."""
     bare = [
-        token if token[0] == "'" else token[1:-1].lower() if token[0] in _QUOTES else token.lower()
+        token if token[0] == "'" else unquoted(token) if token[0] in _QUOTES else token.lower()
         for token in tokens
         if token.strip()
     ]
@@ -252,7 +252,9 @@ _AFTER_VALUES = frozenset({"null", "end", "isnull", "notnull", "true", "false"})
 
 def unquoted(name: str) -> str:
     """A name in lower case without its quotes."""
-    return (name[1:-1] if name[:1] in ('"', "`", "[", "'") and len(name) > 1 else name).lower()
+    if len(name) < 2 or name[0] not in ('"', "`", "[", "'"):
+        return name.lower()
+    return name[1:-1].replace(name[0] * 2, name[0]).lower()
 
 
 _BEFORE_VALUES = frozenset(
