@@ -171,6 +171,8 @@ def test_flags_stay_flags_and_nothing_turns_negative(tmp_path: Path) -> None:
     plants = [Boundary(column, value) for column in ("flag", "goals", "share", "below") for value in (0, 1)]
     for number in range(4):
         write_copy(path, tmp_path / "copy.sqlite", number=number, plants=plants)
+        alone = ask(tmp_path / "copy.sqlite", "SELECT count(DISTINCT flag) FROM flags")
+        assert alone == [(1 if number == 2 else 2,)]  # which flags there are is another answer in one of them
         wrong = "SELECT count(*) FROM flags WHERE flag NOT IN (0, 1) OR goals < 0 OR share < 0"
         assert ask(tmp_path / "copy.sqlite", wrong) == [(0,)]
         assert ask(tmp_path / "copy.sqlite", "SELECT count(*) FROM flags WHERE below = -1")[0][0] > 5

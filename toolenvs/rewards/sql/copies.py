@@ -127,6 +127,8 @@ def _change(copy: sqlite3.Connection, number: int, seed: int, plants: Sequence[B
                     once = column in distinct[table.name]
                     _thin(copy, table, column, largest=number % 4 == 2, once=once, draws=draws)
     for table, column, values in planted:  # a reference that leads nowhere is led elsewhere below
+        if number % 4 == 2 and values and _different(copy, table, column) == 1:
+            continue  # of two values one was taken out: here it stays out
         draws = Draws("copies", seed, number, "plant", table.name, column)
         _plant(copy, table, column, values, draws, once=column in distinct[table.name])
     for table in tables:
@@ -323,14 +325,19 @@ def _planted(
         for (kind,) in copy.execute(f"SELECT DISTINCT typeof({quoted(column)}) FROM {quoted(table.name)}").fetchall()
     }
     found: dict[int | float | str, None] = {}
-    told = f"SELECT count(DISTINCT {quoted(column)}) FROM {quoted(table.name)}"
-    listed = copy.execute(told).fetchone()[0] <= _LISTED
+    listed = _different(copy, table, column) <= _LISTED
     dated = kinds <= {"text", "null"} and _holds_dates(copy, table, column)
     for plant in meant:
         around = _days(str(plant.value)) if dated else _around(plant, kinds, listed)
         found |= dict.fromkeys(around)
     least, most = _span(copy, table, column) if found else (0, 0)
     return [value for value in found if isinstance(value, str) or least <= value <= most]
+
+
+def _different(copy: sqlite3.Connection, table: _Table, column: str) -> int:
+    """How many different values a column has."""
+    told = f"SELECT count(DISTINCT {quoted(column)}) FROM {quoted(table.name)}"
+    return int(copy.execute(told).fetchone()[0])
 
 
 def _span(copy: sqlite3.Connection, table: _Table, column: str) -> tuple[float, float]:
