@@ -279,12 +279,28 @@ for pid in ({os.getpid()}, {os.getppid()}, {box.server_pids[0]}):
                 lambda pid: os.getpriority(os.PRIO_PROCESS, pid)):
         try:
             told.append((pid, ask(pid)))
-        except ProcessLookupError:
+        except OSError:
             pass
 own = os.getpid()
 print(told, os.getpgid(0) == os.getpgid(own), os.sched_getaffinity(0) == os.sched_getaffinity(own))
 """
     assert box.run(program).stdout == "[] True True\n"
+
+
+def test_native_libraries_can_ask_about_their_threads(box: LocalBox) -> None:
+    """For a thread's stack, the C library also asks the kernel for the processors of that one."""
+    program = """
+import ctypes, threading
+libc = ctypes.CDLL(None)
+libc.pthread_self.restype = ctypes.c_ulong
+told = []
+def ask():
+    told.append(libc.pthread_getattr_np(ctypes.c_ulong(libc.pthread_self()), ctypes.create_string_buffer(64)))
+thread = threading.Thread(target=ask)
+thread.start()
+thread.join()
+told"""
+    assert box.run(program).value == "[0]"
 
 
 def test_siblings_can_neither_be_seen_nor_signalled(box: LocalBox) -> None:

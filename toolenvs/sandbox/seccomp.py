@@ -110,9 +110,9 @@ def _null(index: int) -> list[bytes]:
     return [_low(index), _one(_JUMP_EQUAL, 0, 1, 0), refuse, _high(index), _one(_JUMP_EQUAL, 0, 1, 0), refuse]
 
 
-def _about_itself(argument: int) -> list[bytes]:
+def _about_itself(argument: int, otherwise: int = errno.ESRCH) -> list[bytes]:
     """Allow a question about the own process; of others there are none."""
-    return _one_of(argument, (0, _PROCESS), _fail(errno.ESRCH))
+    return _one_of(argument, (0, _PROCESS), _fail(otherwise))
 
 
 def _signal_itself(argument: int) -> list[bytes]:
@@ -216,6 +216,8 @@ def template(*, private_files: bool, refuse_writing: bool = False, subprocesses:
         conditions["prctl"] = [*_die_with_the_parent(), *conditions["prctl"]]
         conditions |= {name: _about_itself(0) for name in ABOUT_PROCESSES}
         conditions["getpriority"] = _about_itself(1)
+        # Of its threads, which the C library asks about one by one, it has no table: that is no failure to that one.
+        conditions["sched_getaffinity"] = _about_itself(0, errno.ENOSYS)
     if refuse_writing:
         conditions |= {"open": _no_writing(1), "openat": _no_writing(2)}
     if subprocesses:
