@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 from collections.abc import Coroutine
+from functools import partial
 from typing import Any
 
 from toolenvs.errors import ConfigError, ForkError, SandboxError
@@ -26,8 +27,8 @@ class Relay:
     def __init__(self, box: LocalBox) -> None:
         self._box = box
         self._requests = Requests()
-        self._sessions: dict[int, Session] = {}
-        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._sessions: dict[int, Session | None] = {}  # None: it is being made
+        self._tasks: dict[int, asyncio.Task[Reply]] = {}
         self._unsent = bytearray()
         self._writing = False
 
@@ -50,21 +51,28 @@ class Relay:
 
     def _obey(self, request: Request) -> None:
         if request.operation == frames.RUN:
+            if request.session:
+                self._sessions.setdefault(request.session, None)
             self._begin(request.nonce, self._run(request))
         elif request.operation == frames.FORK:
+            self._sessions[request.seed] = None
             self._begin(request.nonce, self._fork(request))
         elif request.operation == frames.CANCEL:
             if request.nonce in self._tasks:
                 self._tasks[request.nonce].cancel()
-        elif request.session in self._sessions:
-            self._sessions.pop(request.session).close()
+        else:
+            session = self._sessions.pop(request.session, None)
+            if session is not None:
+                session.close()
 
     def _begin(self, nonce: int, work: Coroutine[Any, Any, Reply]) -> None:
-        self._tasks[nonce] = self._loop.create_task(self._answer(nonce, work))
+        task = self._tasks[nonce] = self._loop.create_task(work)
+        task.add_done_callback(partial(self._answer, nonce))  # which also hears of one that never began
 
-    async def _answer(self, nonce: int, work: Coroutine[Any, Any, Reply]) -> None:
+    def _answer(self, nonce: int, task: asyncio.Task[Reply]) -> None:
+        del self._tasks[nonce]
         try:
-            reply = await work
+            reply = task.result()
         except asyncio.CancelledError:
             reply = Reply(nonce, frames.CANCELLED)
         except ForkError as error:
@@ -72,7 +80,6 @@ class Relay:
         except Exception as error:  # whatever it is, the host has to hear of it
             text = str(error) if isinstance(error, SandboxError) else f"{type(error).__name__}: {error}"
             reply = Reply(nonce, frames.FAILED, error=_bytes(text))
-        self._tasks.pop(nonce, None)
         self._send(reply)
 
     async def _run(self, request: Request) -> Reply:
@@ -87,16 +94,26 @@ class Relay:
 
     async def _session(self, number: int, seed: int) -> Session:
         """The session of that number; it begins with its first run."""
-        session = self._sessions.get(number)
-        if session is None:
-            session = self._sessions[number] = await self._box.asession(seed=seed)
-        return session
+        return self._sessions.get(number) or self._made(number, await self._box.asession(seed=seed))
 
     async def _fork(self, request: Request) -> Reply:
-        if request.session not in self._sessions:
-            raise SandboxError("the session to copy is not there")
-        self._sessions[request.seed] = await self._sessions[request.session].afork()
+        try:
+            original = self._sessions.get(request.session)
+            if original is None:
+                raise SandboxError("the session to copy is not there")
+            self._made(request.seed, await original.afork())
+        except BaseException:
+            self._sessions.pop(request.seed, None)
+            raise
         return Reply(request.nonce, 0)
+
+    def _made(self, number: int, session: Session) -> Session:
+        """Keep a session, unless it has been closed while it was being made."""
+        if number not in self._sessions:
+            session.close()
+            raise SandboxError("this session is closed")
+        self._sessions[number] = session
+        return session
 
     def _send(self, reply: Reply) -> None:
         self._unsent += reply.packed()
