@@ -1,10 +1,12 @@
 """What the local sandbox promises to those who use it well."""
 
 import asyncio
+import contextlib
 import multiprocessing
 import os
 import signal
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy
@@ -285,6 +287,20 @@ def test_a_dead_fork_server_is_infrastructure_and_is_replaced(box: LocalBox) -> 
         assert fresh.run("2").value == "2"
 
 
+def test_copying_a_session_whose_fork_server_is_dead_fails_once() -> None:
+    with LocalBox() as box, box.session() as session:
+        session.run("x = 1")
+        for server in [server for pool in box._pools.values() for server in pool.servers]:
+            server.process.kill()
+            server.process.wait()
+        for _ in range(2):  # the first one may hear of it from the interpreter
+            with contextlib.suppress(SandboxError, ForkError):
+                session.fork().close()
+        with session.fork() as copy:
+            lost = copy.run("2")
+            assert (lost.value, lost.state_lost) == ("2", True)
+
+
 def test_threads_share_a_box(box: LocalBox) -> None:
     def work(number: int) -> list[str]:
         with box.session() as session:
@@ -478,6 +494,30 @@ def test_the_shared_box_is_one_per_options_and_process() -> None:
     process.join()
     assert process.exitcode == 0
     assert box.run("print(3)").stdout == "3\n"
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_forked_host_does_not_wait_for_a_place_that_its_parent_has() -> None:
+    with LocalBox(max_running=1) as box:
+        taken = threading.Thread(target=box.run, args=("while True: pass",), kwargs={"timeout_s": 2})
+        taken.start()
+        while box._running._free:
+            time.sleep(0.001)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(30)  # whose default ends it
+            told = 0
+            try:
+                box.run("1")
+            except SandboxError:
+                told += 1
+            try:
+                asyncio.run(box.arun("1"))
+            except SandboxError:
+                told += 1
+            os._exit(told)
+        taken.join()
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
 
 
 def test_a_program_finds_nothing_that_it_has_not_imported(box: LocalBox) -> None:

@@ -89,6 +89,7 @@ class LocalBox(base.Box):
         refused = inputs.refused(code, stdin, self.limits.code_chars)
         if refused:
             return refused
+        self._check_owner()
         self._running.enter()
         pool = cell = None
         try:
@@ -118,6 +119,7 @@ class LocalBox(base.Box):
         refused = inputs.refused(code, stdin, self.limits.code_chars)
         if refused:
             return refused
+        self._check_owner()
         await self._running.aenter(by)
         pool = cell = None
         try:
@@ -329,7 +331,13 @@ class LocalSession(base.Session):
 
     def _begin_copy(self, cell: Cell) -> tuple[Cell, Exchange]:
         nonce = _nonce()
-        copy = cell.begin_copy(nonce)
+        try:
+            copy = cell.begin_copy(nonce)
+        except SandboxError:
+            if cell.server.dead:  # and so is the cell
+                cell.kill()
+                self._forget_dead()
+            raise
         return copy, Exchange(cell, self._box.limits, b"", nonce, COPY_LIMIT_S)
 
     def _copied(self, copy: Cell, exchange: Exchange) -> "LocalSession":

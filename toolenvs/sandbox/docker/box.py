@@ -86,6 +86,7 @@ class DockerBox(base.Box):
         request = self._request(code, stdin, timeout_s, self.seed if seed is None else seed)
         if isinstance(request, Result):
             return request
+        self._check_owner()
         self._running.enter()
         try:
             return self._finish(self.container(), request)
@@ -109,6 +110,7 @@ class DockerBox(base.Box):
     async def _arun(self, by: object, request: Request | Result) -> Result:
         if isinstance(request, Result):
             return request
+        self._check_owner()
         await self._running.aenter(by)
         try:
             return await self._afinish(await self.acontainer(), request)
