@@ -90,3 +90,30 @@ def test_threads_share_places() -> None:
         thread.join()
     assert most <= 2
     assert turnstile.waiting == 0
+
+
+def test_places_of_a_loop_that_was_closed_over_its_tasks_come_back() -> None:
+    turnstile = Turnstile(1)
+    ended: list[str] = []
+
+    async def hold(name: str) -> None:
+        await turnstile.aenter(name)
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ended.append(name)
+            turnstile.leave()
+
+    async def begin() -> list[asyncio.Task[None]]:
+        tasks = [asyncio.create_task(hold(name)) for name in ("holds", "waits")]
+        while not turnstile.waiting:
+            await asyncio.sleep(0)
+        return tasks
+
+    loop = asyncio.new_event_loop()
+    tasks = loop.run_until_complete(begin())
+    loop.close()
+    turnstile.enter()
+    assert (ended, turnstile.waiting) == (["holds"], 0)
+    for task in tasks:
+        task._log_destroy_pending = False  # type: ignore[attr-defined]

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from toolenvs.sandbox.local import LocalBox, LocalSession
+from toolenvs.sandbox.watch import Watch
 
 
 async def _count(session: LocalSession, runs: int = 5) -> list[str]:
@@ -112,3 +113,27 @@ def test_a_loop_that_notices_late_leaves_what_another_loop_has_taken_over(box: L
 def test_a_run_may_take_for_ever(box: LocalBox, timeout_s: float) -> None:
     assert box.run("1 + 1", timeout_s=timeout_s).value == "2"
     assert asyncio.run(box.arun("1 + 1", timeout_s=timeout_s)).value == "2"
+
+
+def test_programs_of_a_loop_that_was_closed_over_them_leave_room_for_others() -> None:
+    with LocalBox(max_running=2, max_sessions=1) as box:
+
+        async def stay() -> None:
+            async with await box.asession() as session:
+                await session.arun("while True: pass", timeout_s=600)
+
+        async def begin() -> list[asyncio.Task[object]]:
+            tasks: list[asyncio.Task[object]] = [asyncio.create_task(stay())]
+            tasks += [asyncio.create_task(box.arun("while True: pass", timeout_s=600)) for _ in range(3)]
+            while box._running._free or box._sessions._free or len(Watch.of_running_loop()._running) < 3:
+                await asyncio.sleep(0.001)
+            return tasks
+
+        loop = asyncio.new_event_loop()
+        tasks = loop.run_until_complete(begin())
+        loop.close()
+        assert box.run("1").value == "1"
+        with box.session() as session:
+            assert session.run("2").value == "2"
+        for task in tasks:
+            task._log_destroy_pending = False  # type: ignore[attr-defined]

@@ -1,18 +1,19 @@
 """A bounded number of places, given out to threads and coroutines alike, to their callers in turn."""
 
 import asyncio
+import contextlib
 import contextvars
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
 
 _CALLER: contextvars.ContextVar[object] = contextvars.ContextVar("sandbox caller")
 
 
-@contextmanager
+@contextlib.contextmanager
 def calling_as(caller: object) -> Iterator[None]:
     """Whatever is asked for within is asked for by `caller`, an episode for instance; tasks begun within inherit it."""
     token = _CALLER.set(caller)
@@ -41,6 +42,7 @@ class Turnstile:
         self._free = places
         self._lock = threading.Lock()
         self._waiting: OrderedDict[object, deque[Future[None]]] = OrderedDict()
+        self._tasks: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakSet[asyncio.Task[Any]]] = WeakKeyDictionary()
 
     @property
     def waiting(self) -> int:
@@ -50,11 +52,9 @@ class Turnstile:
 
     def enter(self, by: object = None) -> None:
         """Take a place for the caller `by` (None: `caller()`), waiting in this thread."""
-        with self._lock:
-            if self._free:
-                self._free -= 1
-                return
-            waiter, by = self._queue(by)
+        if self._took():
+            return
+        waiter, by = self._queue(by)
         try:
             waiter.result()
         except BaseException:
@@ -63,11 +63,10 @@ class Turnstile:
 
     async def aenter(self, by: object = None) -> None:
         """As `enter`, waiting in the running loop."""
-        with self._lock:
-            if self._free:
-                self._free -= 1
-                return
-            waiter, by = self._queue(by)
+        self._remember(asyncio.current_task())
+        if self._took():
+            return
+        waiter, by = self._queue(by)
         try:
             await asyncio.wrap_future(waiter)
         except BaseException:
@@ -89,11 +88,40 @@ class Turnstile:
                 return
         waiter.set_result(None)
 
+    def _took(self) -> bool:
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                return True
+            return False
+
     def _queue(self, by: object) -> "tuple[Future[None], object]":
         by = caller() if by is None else by
         waiter: Future[None] = Future()
-        self._waiting.setdefault(by, deque()).append(waiter)
+        self._end_abandoned()
+        with self._lock:
+            if self._free:  # by now
+                self._free -= 1
+                waiter.set_result(None)
+            else:
+                self._waiting.setdefault(by, deque()).append(waiter)
         return waiter, by
+
+    def _remember(self, task: "asyncio.Task[Any] | None") -> None:
+        if task is not None:
+            loop = task.get_loop()
+            tasks = self._tasks.get(loop)
+            if tasks is None:
+                tasks = self._tasks[loop] = WeakSet()
+            tasks.add(task)
+
+    def _end_abandoned(self) -> None:
+        """End tasks whose event loop was closed in the middle of them: they would keep their places for ever."""
+        for loop in list(self._tasks):
+            if loop.is_closed():
+                for task in list(self._tasks.pop(loop, ())):
+                    with contextlib.suppress(Exception):  # of the caller's own code behind it
+                        task.get_coro().close()
 
     def _withdraw(self, waiter: "Future[None]", by: object) -> None:
         waiter.cancel()

@@ -82,7 +82,8 @@ class Watch:
             with self._lock:
                 del self._running[exchange.cell]
                 if not self._running:  # a loop that is at rest keeps nothing of ours
-                    loop.remove_reader(epoll.fileno())
+                    if not loop.is_closed():  # in the middle of this
+                        loop.remove_reader(epoll.fileno())
                     self._plan(None)
                     self._close_if_idle()
 
