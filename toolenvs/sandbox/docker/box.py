@@ -6,9 +6,8 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -390,9 +389,9 @@ class DockerSession(base.Session):
 
 async def _patiently(future: "Future[Reply]", limit_s: float, give_up: Callable[[float], None]) -> Reply:
     """What a call comes to, in the running loop."""
-    waiter: Awaitable[Reply] = asyncio.wrap_future(future)
     try:
-        return await asyncio.wait_for(waiter, limit_s)
-    except (TimeoutError, FutureTimeoutError):
+        async with asyncio.timeout(limit_s):  # which never takes a cancelling for its own, as `wait_for` of 3.11 does
+            return await asyncio.wrap_future(future)
+    except TimeoutError:
         give_up(limit_s)
         return future.result(0)
