@@ -301,6 +301,20 @@ def test_copying_a_session_whose_fork_server_is_dead_fails_once() -> None:
             assert (lost.value, lost.state_lost) == ("2", True)
 
 
+def test_a_copying_that_is_interrupted_is_not_taken_for_a_programs_doing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with LocalBox() as box, box.session() as session:
+        session.run("x = 1")
+        with monkeypatch.context() as patch:
+            patch.setattr("toolenvs.sandbox.local.Exchange", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                session.fork()
+        after = session.run("2")
+        assert (after.status, after.value, after.state_lost) == ("ok", "2", True)
+
+
 def test_threads_share_a_box(box: LocalBox) -> None:
     def work(number: int) -> list[str]:
         with box.session() as session:

@@ -331,14 +331,17 @@ class LocalSession(base.Session):
 
     def _begin_copy(self, cell: Cell) -> tuple[Cell, Exchange]:
         nonce = _nonce()
+        copy: Cell | None = None
         try:
             copy = cell.begin_copy(nonce)
-        except SandboxError:
-            if cell.server.dead:  # and so is the cell
+            return copy, Exchange(cell, self._box.limits, b"", nonce, COPY_LIMIT_S)
+        except BaseException as error:
+            if cell.server.dead or not isinstance(error, SandboxError):  # interrupted: an answer may be on its way
                 cell.kill()
                 self._forget_dead()
+            if copy is not None:
+                copy.kill()
             raise
-        return copy, Exchange(cell, self._box.limits, b"", nonce, COPY_LIMIT_S)
 
     def _copied(self, copy: Cell, exchange: Exchange) -> "LocalSession":
         refusal = exchange.refusal()
@@ -356,14 +359,16 @@ class LocalSession(base.Session):
         if self._closed:
             return
         self._closed = self._alone.closed = True
-        if not self._busy.acquire(blocking=False):
-            if self._cell is not None:
-                self._cell.end()
-        else:
-            if self._cell is not None:
-                self._cell.kill()
-            self._busy.release()
-        self._box._sessions.leave()
+        try:
+            if not self._busy.acquire(blocking=False):
+                if self._cell is not None:
+                    self._cell.end()
+            else:
+                if self._cell is not None:
+                    self._cell.kill()
+                self._busy.release()
+        finally:  # interrupted too
+            self._box._sessions.leave()
 
     def _one_at_a_time(self) -> base.OneAtATime:
         if self._closed:
