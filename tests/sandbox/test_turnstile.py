@@ -4,9 +4,11 @@ import asyncio
 import threading
 import time
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toolenvs.sandbox import turnstile as turnstiles
 from toolenvs.sandbox.turnstile import Turnstile, caller, calling_as
 
 
@@ -117,3 +119,23 @@ def test_places_of_a_loop_that_was_closed_over_its_tasks_come_back() -> None:
     assert (ended, turnstile.waiting) == (["holds"], 0)
     for task in tasks:
         task._log_destroy_pending = False  # type: ignore[attr-defined]
+
+
+async def test_a_forsaken_place_comes_to_who_comes_and_to_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turnstiles, "LOOK_S", 0.01)
+    turnstile = Turnstile(1)
+    ended: list[str] = []
+    turnstile.enter()
+    turnstile.forsake(lambda: ended.append("before"))
+    turnstile.enter()
+    assert ended == ["before"]
+    waits = threading.Thread(target=turnstile.enter)
+    waits.start()
+    while not turnstile.waiting:
+        await asyncio.sleep(0)
+    turnstile.forsake(None)
+    waits.join()
+    asyncio.get_running_loop().call_later(0.01, turnstile.forsake, lambda: ended.append("in a loop"))
+    await turnstile.aenter()
+    turnstile.leave()
+    assert (ended, turnstile.waiting, turnstile._free) == (["before", "in a loop"], 0, 1)

@@ -165,6 +165,7 @@ class LocalBox(base.Box):
             self._closed = True
             for session in list(self._live):
                 session.close()
+            self._sessions.end_forsaken()
             self._afterwards.close()
             for pool in self._pools.values():
                 pool.close()
@@ -369,6 +370,11 @@ class LocalSession(base.Session):
                 self._busy.release()
         finally:  # interrupted too
             self._box._sessions.leave()
+
+    def __del__(self) -> None:
+        if not getattr(self, "_closed", True):
+            self._closed = True
+            self._box._sessions.forsake(None if self._cell is None else self._cell.kill)
 
     def _one_at_a_time(self) -> base.OneAtATime:
         if self._closed:

@@ -5,11 +5,13 @@ import contextlib
 import contextvars
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
+LOOK_S = 1.0
+"""After so long who waits looks for places whose owners are gone without having given them back."""
 _CALLER: contextvars.ContextVar[object] = contextvars.ContextVar("sandbox caller")
 
 
@@ -43,6 +45,7 @@ class Turnstile:
         self._lock = threading.Lock()
         self._waiting: OrderedDict[object, deque[Future[None]]] = OrderedDict()
         self._tasks: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakSet[asyncio.Task[Any]]] = WeakKeyDictionary()
+        self._forsaken: deque[Callable[[], None] | None] = deque()
 
     @property
     def waiting(self) -> int:
@@ -56,7 +59,10 @@ class Turnstile:
             return
         waiter, by = self._queue(by)
         try:
-            waiter.result()
+            while not waiter.done():
+                with contextlib.suppress(TimeoutError):
+                    waiter.result(LOOK_S)
+                self._look()
         except BaseException:
             self._withdraw(waiter, by)
             raise
@@ -68,7 +74,9 @@ class Turnstile:
             return
         waiter, by = self._queue(by)
         try:
-            await asyncio.wrap_future(waiter)
+            granted = asyncio.wrap_future(waiter)
+            while not (await asyncio.wait([granted], timeout=LOOK_S))[0]:
+                self._look()
         except BaseException:
             self._withdraw(waiter, by)
             raise
@@ -88,7 +96,24 @@ class Turnstile:
                 return
         waiter.set_result(None)
 
+    def forsake(self, ending: Callable[[], None] | None) -> None:
+        """Give a place back from a finalizer, which may take no lock; who comes or waits next calls `ending` before."""
+        self._forsaken.append(ending)
+
+    def end_forsaken(self) -> None:
+        """Call what is still to be called for places that were forsaken, and give them back."""
+        with contextlib.suppress(IndexError):
+            while True:
+                ending = self._forsaken.popleft()
+                try:
+                    if ending is not None:
+                        ending()
+                finally:
+                    self.leave()
+
     def _took(self) -> bool:
+        if self._forsaken:
+            self.end_forsaken()
         with self._lock:
             if self._free:
                 self._free -= 1
@@ -98,7 +123,7 @@ class Turnstile:
     def _queue(self, by: object) -> "tuple[Future[None], object]":
         by = caller() if by is None else by
         waiter: Future[None] = Future()
-        self._end_abandoned()
+        self._look()
         with self._lock:
             if self._free:  # by now
                 self._free -= 1
@@ -115,8 +140,9 @@ class Turnstile:
                 tasks = self._tasks[loop] = WeakSet()
             tasks.add(task)
 
-    def _end_abandoned(self) -> None:
-        """End tasks whose event loop was closed in the middle of them: they would keep their places for ever."""
+    def _look(self) -> None:
+        """Take back places whose owners are gone: what was forsaken, and what tasks of closed event loops hold."""
+        self.end_forsaken()
         for loop in list(self._tasks):
             if loop.is_closed():
                 for task in list(self._tasks.pop(loop, ())):

@@ -50,6 +50,15 @@ def test_a_copy_lives_where_its_original_does_and_ends_with_its_container(engine
             assert (lost.value, lost.state_lost) == ("1", True)
 
 
+def test_sessions_that_nobody_holds_any_more_end_in_the_container_too(engine: Running) -> None:
+    with DockerBox(image=IMAGE, max_sessions=2) as box:
+        for number in range(8):
+            assert box.session().run(f"{number} + 1").value == str(number + 1)
+        (container,) = box._containers
+        box._sessions.end_forsaken()
+        assert container.sessions == 0
+
+
 def test_all_of_a_boxs_sessions_may_be_copies_of_one(engine: Running) -> None:
     with DockerBox(image=IMAGE, max_sessions=100) as box, contextlib.ExitStack() as opened:
         session = opened.enter_context(box.session())

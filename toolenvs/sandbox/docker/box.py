@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -143,6 +144,12 @@ class DockerBox(base.Box):
                 container.close()
             self._containers = []
         self._engine.close()
+
+    def _end(self, home: Container, number: int) -> None:
+        """End the session of that number."""
+        home.sessions -= 1
+        if self._owner == os.getpid():
+            home.tell(Request(frames.CLOSE, 0, number))
 
     @property
     def server_pids(self) -> list[int]:
@@ -333,10 +340,13 @@ class DockerSession(base.Session):
             return
         self._closed = self._alone.closed = True
         if self._container is not None:
-            self._container.sessions -= 1
-            if self._box._owner == os.getpid():
-                self._container.tell(Request(frames.CLOSE, 0, self._number))
+            self._box._end(self._container, self._number)
         self._box._sessions.leave()
+
+    def __del__(self) -> None:
+        if not getattr(self, "_closed", True):
+            self._closed, home = True, self._container
+            self._box._sessions.forsake(None if home is None else partial(self._box._end, home, self._number))
 
     def _fork_request(self) -> Request:
         return Request(frames.FORK, new_nonce(), self._number, next(self._box._numbers))
