@@ -129,13 +129,18 @@ async def opened(trajectory: Trajectory, tmp_path: Path) -> AsyncIterator[Opened
     shutil.rmtree(tmp_path)
 
 
+async def _open(page: Any, place: int) -> None:
+    await page.locator(".page > summary").nth(place).click()
+    await page.locator(".page").nth(place).locator(".page-text").wait_for(state="attached")  # drawn once it is open
+
+
 async def test_pages_open_and_close_by_a_click_and_show_what_was_read(opened: Opened, trajectory: Trajectory) -> None:
     page = opened.page
     assert await opened.texts(".page-text") == []
     summaries = page.locator(".page > summary")
     assert await summaries.count() == len(ACTIONS)
     for place in range(len(ACTIONS)):
-        await summaries.nth(place).click()
+        await _open(page, place)
         assert await page.locator(".page").nth(place).get_attribute("open") is not None
     assert await opened.texts(".page-text") == [_visible(call.result) for call in trajectory.calls]
     await summaries.nth(0).click()
@@ -148,7 +153,7 @@ async def test_pages_open_and_close_by_a_click_and_show_what_was_read(opened: Op
 async def test_lines_links_hits_and_what_was_shown_are_marked(opened: Opened, trajectory: Trajectory) -> None:
     page = opened.page
     for place in range(len(ACTIONS)):
-        await page.locator(".page > summary").nth(place).click()
+        await _open(page, place)
     first, found = page.locator(".page").nth(0), page.locator(".page").nth(1)
     lines = trajectory.calls[0].result.split("\n")[2:]
     assert await first.locator(".gutter").all_inner_texts() == [f"L{n}: " for n in range(len(lines))]
