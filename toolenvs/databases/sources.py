@@ -6,10 +6,10 @@ from pathlib import Path
 
 from toolenvs import sample_databases
 from toolenvs.errors import TaskError, did_you_mean
+from toolenvs.tasks.sql_folders import places
 from toolenvs.tasks.task import Task
 from toolenvs.world import sql as world
 
-_ENDINGS = (".sqlite", ".db", ".sqlite3")
 _ROOTS = {"synsql": "SynSQL-2.5M/databases", "spider": "spider/database", "bird": "bird/train/train_databases"}
 """Where OmniSQL's data, which SkyRL-SQL is trained on, have the databases of a set: below one folder for all sets."""
 
@@ -87,6 +87,4 @@ def name_of(task: Task, *, folder: str = "", default: str = "") -> str:
 def _places(folder: Path, identity: str, data: str) -> Iterator[Path]:
     """Where the database of that id may be."""
     for root in (folder, *([folder / _ROOTS[data]] if data in _ROOTS else [])):
-        for place in (root / identity, root, root / root.name / identity):  # flat; unpacked into a folder of its name
-            for ending in _ENDINGS:
-                yield place / f"{identity}{ending}"
+        yield from places(root, identity)

@@ -99,14 +99,12 @@ def holds_databases(folder: Path) -> bool:
     return folder.name.lower().removesuffix("s").endswith("database")
 
 
+def places(root: Path, identity: str) -> Iterator[Path]:
+    """Where a database may be below a folder of many: in one of its own, flat, or in one of the archive's name."""
+    for place in (root / identity, root, root / root.name / identity):
+        for ending in _ENDINGS:
+            yield place / f"{identity}{ending}"
+
+
 def _find(roots: list[Path], identity: str) -> Path | None:
-    return next(
-        (
-            path
-            for root in roots
-            for place in (root / identity, root)
-            for ending in _ENDINGS
-            if (path := place / f"{identity}{ending}").is_file()
-        ),
-        None,
-    )
+    return next((path for root in roots for path in places(root, identity) if path.is_file()), None)
