@@ -6,6 +6,7 @@ Text in quotes, names in quotes and comments are one token each, so that nothing
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from toolenvs.rewards.sql.outcome import Outcome
@@ -60,6 +61,7 @@ class Outline:
         return "".join(token if glued else f" {token}" for token, glued in pieces).strip()
 
 
+@lru_cache(64)  # of one gold it is asked for several times
 def outline(sql: str) -> Outline:
     """Read the outermost clauses of a query."""
     tokens: list[str] = []
