@@ -40,7 +40,7 @@ utime utimes utimensat futimesat truncate creat
 """.split()  # noqa: SIM905
 
 # Each tells of any process whose number it is given. Where there is no process id namespace, only of the own one.
-ABOUT_PROCESSES = "getpgid getsid sched_getaffinity sched_getparam sched_getscheduler get_robust_list".split()  # noqa: SIM905
+_ABOUT_PROCESSES = "getpgid getsid sched_getparam sched_getscheduler get_robust_list".split()  # noqa: SIM905
 
 # Only where a cell may start other programs: its control group bounds and ends them, and no other cell is of its user.
 SUBPROCESSES = "vfork execve setsid setpgid".split()  # noqa: SIM905
@@ -214,7 +214,7 @@ def template(*, private_files: bool, refuse_writing: bool = False, subprocesses:
     conditions = _conditions()
     if not private_files:  # nor is there a process id namespace: a copy has to end with the fork server by itself
         conditions["prctl"] = [*_die_with_the_parent(), *conditions["prctl"]]
-        conditions |= {name: _about_itself(0) for name in ABOUT_PROCESSES}
+        conditions |= {name: _about_itself(0) for name in _ABOUT_PROCESSES}
         conditions["getpriority"] = _about_itself(1)
         # Of its threads, which the C library asks about one by one, it has no table: that is no failure to that one.
         conditions["sched_getaffinity"] = _about_itself(0, errno.ENOSYS)

@@ -6,7 +6,7 @@ import contextvars
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -59,9 +59,7 @@ class Turnstile:
             return
         waiter, by = self._queue(by)
         try:
-            while not waiter.done():
-                with contextlib.suppress(TimeoutError):
-                    waiter.result(LOOK_S)
+            while not wait([waiter], LOOK_S).done:
                 self._look()
         except BaseException:
             self._withdraw(waiter, by)
